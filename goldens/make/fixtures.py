@@ -1,0 +1,92 @@
+"""Makes goldens/fixtures: toy checkpoints and the goldens they are held to.
+
+    fixtures.py [NAME...]       all of them by default
+
+Deterministic: a second run writes the same bytes.
+"""
+
+import argparse
+import pathlib
+
+import numpy as np
+
+import checkpoint
+import draw
+import forward
+import golden
+import layout
+import recipe as recipes
+import tensor_files
+import toys
+
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
+SOURCE = {"engine": "numpy", "version": np.__version__, "dtype": "float64"}
+TOLERANCE = 2e-4
+N_SHORT, N_LONG = 9, 150
+# Prompts are redrawn until float32 cannot flip a choice of expert or a greedy step.
+LEAST_ROUTER_GAP, LEAST_GREEDY_GAP = 4e-3, 2e-2
+
+
+def choose_prompt(model, n, seed):
+    for attempt in range(1000):
+        rng = np.random.default_rng([seed, n, attempt])
+        tokens = rng.integers(0, model.recipe.vocab, n)
+        model.router_gap = np.inf
+        logits = model.logits(tokens)
+        greedy, margin = model.greedy(tokens, golden.N_GREEDY)
+        if model.router_gap >= LEAST_ROUTER_GAP and margin >= LEAST_GREEDY_GAP:
+            return tokens, logits, greedy, margin
+    raise RuntimeError("no prompt is clear enough")
+
+
+def make_golden(path, name, model, seed):
+    cases = []
+    for kind, n in (("short", N_SHORT), ("long", N_LONG)):
+        tokens, logits, greedy, margin = choose_prompt(model, n, seed)
+        cases.append(golden.case(kind, tokens, logits, range(n), kind == "short", greedy, margin))
+    golden.write(path, golden.document(name, SOURCE, TOLERANCE, cases))
+    return cases
+
+
+def make_toy(name, toy):
+    folder = FIXTURES / name
+    config = toy["config"]
+    recipe = recipes.from_config(config)
+    n_ff = config.get("moe_intermediate_size", config["intermediate_size"])
+    weights = draw.weights(recipe, n_ff, toy["seed"])
+    model = forward.Model(recipe, weights)
+
+    layout.write_folder(folder / "hf", config, recipe, weights)
+    keys = layout.gguf_keys(config, recipe)
+    for key, value in toy.get("gguf", {}).items():
+        keys.pop(key, None)
+        if value is not None:
+            keys[key] = value
+    tensor_files.write_gguf(folder / "model.gguf", keys, layout.gguf_tensors(recipe, weights))
+
+    cases = make_golden(folder / "golden.json", name, model, toy["seed"])
+    check_reread(name, folder, model, cases)
+
+
+def check_reread(name, folder, model, cases):
+    """Both files, read back, must be the model that was drawn."""
+    tokens = cases[1]["tokens"]
+    want = model.logits(tokens)
+    for file in ("hf", "model.gguf"):
+        error = np.abs(checkpoint.open_model(folder / file).logits(tokens) - want).max()
+        print(f"{name}/{file}: reread within {error:.1e}")
+        # A GGUF holds epsilon, theta and frequency factors as f32.
+        assert error < (1e-12 if file == "hf" else 2e-5), error
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    for name, toy in toys.TOYS.items():
+        if not args.names or name in args.names:
+            make_toy(name, toy)
+
+
+if __name__ == "__main__":
+    main()
