@@ -10,6 +10,8 @@
 #ifndef RML_MODEL_ROPE_H
 #define RML_MODEL_ROPE_H
 
+#include <stddef.h>
+
 #include "model/model_config.h"
 
 struct rmli_rope {

@@ -1,0 +1,34 @@
+/*
+ * rml: runs decoder-only language models on the CPU, to measure and judge them.
+ *
+ * This is the public interface; the contracts stand in the headers below.
+ *
+ *     struct rml_error err = RML_ERROR_INIT;
+ *     struct rml_checkpoint *cp = rml_checkpoint_open("model.gguf", &err);
+ *     struct rml_model *model = rml_model_load(cp, &err);
+ *     struct rml_thread_pool *pool = rml_thread_pool_create(0, &err);
+ *     struct rml_context *context = rml_context_create(model, pool, NULL, &err);
+ *     struct rml_kv_shape shape = rml_model_kv_shape(model, RML_KV_F32, RML_KV_F32);
+ *     struct rml_kv_cache *cache = rml_kv_cache_create(&shape, 8, &err);
+ *     struct rml_sequence *sequence = rml_sequence_create(cache, 512, &err);
+ *     rml_forward_tokens(context, sequence, tokens, n_tokens, false, logits, &err);
+ *
+ * Shapes are row-major and written outermost first. Sizes are in bytes where a
+ * name ends in _nbytes and in elements where it does not. Objects are made by
+ * _create, _open or _load and given back by _destroy or _close, which accept
+ * NULL. The library never prints, exits or aborts; a call that fails says so by
+ * its result, says why in the rml_error, and leaves its objects as they were.
+ */
+#ifndef RML_H
+#define RML_H
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "files/checkpoint.h"
+#include "kernels/cpu_features.h"
+#include "model/decoder.h"
+#include "model/kv_cache.h"
+#include "model/model_config.h"
+#include "tensor/dtype.h"
+
+#endif
