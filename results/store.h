@@ -1,0 +1,244 @@
+/*
+ * The results database: one SQLite file into which every run of every tool goes.
+ *
+ *     char path[PATH_MAX];
+ *     struct store *store = NULL;
+ *     if (!no_db && (!store_path(db_option, path, sizeof path, &err) ||
+ *                    !(store = store_open(path, STORE_WRITE, &err))))
+ *         ...
+ *     struct store_run run = {.kind = STORE_RUN_GOLDEN, .argc = argc, .argv = argv};
+ *     int64_t run_id = store_begin_run(store, &run, &err);
+ *     int64_t model_id = store_upsert_model(store, &model, &err);
+ *     store_add_golden(store, run_id, &golden, &err);          any number of times
+ *     store_finish_run(store, run_id, STORE_COMPLETE, exit_code, &err);
+ *     store_close(store);
+ *
+ * A run is a row before it is work: begin_run inserts it as `running`, with the
+ * host, the build and the environment, and what is added afterwards is committed
+ * by each call on its own, so that a kill at any moment loses nothing that was
+ * finished. Every write is one BEGIN IMMEDIATE transaction; several processes may
+ * write to one file at once (a writer waits up to 10 s for another).
+ *
+ * A NULL store is the store of --no-db: every function takes it, does nothing and
+ * succeeds; ids are then 0.
+ *
+ * Errors name the database file. Ids are positive; -1 says that the call failed
+ * and that nothing was stored by it. Text members may be NULL where "NULL:" says
+ * what that means; numbers that are optional are negative when they do not apply.
+ * All of it is copied: nothing is kept after the call.
+ *
+ * Thread rule: a store belongs to one thread at a time. Do not use it in a child
+ * after fork; open another.
+ */
+#ifndef RESULTS_STORE_H
+#define RESULTS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* ---- Opening ------------------------------------------------------------ */
+
+/* The database that a program uses: `option` (the argument of --db, NULL when not
+ * given); else RML_DB; else results/rml.db if the folder ./results exists; else
+ * $XDG_DATA_HOME/rml/rml.db (XDG_DATA_HOME unset: ~/.local/share). Only the last
+ * one's folder is created. An empty variable counts as unset. RML_NOT_FOUND when
+ * there is not even a home folder, RML_INVALID_ARGUMENT when the name is too long
+ * or `option` is empty. */
+bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_error *err);
+
+enum store_mode {
+    STORE_WRITE, /* created when it is not there, brought to the current schema */
+    STORE_READ   /* must exist and have the current schema; nothing is written */
+};
+
+struct store;
+
+/*
+ * Opens a database. NULL on failure:
+ *   RML_NOT_FOUND     STORE_READ and no such file
+ *   RML_IO            cannot be created, opened or written, disk full, or locked by
+ *                     another program for longer than 10 s
+ *   RML_FORMAT        no SQLite database, damaged, or a database of something else
+ *   RML_UNSUPPORTED   a newer schema than this program knows; with STORE_READ also an
+ *                     older one; an SQLite older than 3.37
+ */
+struct store *store_open(const char *path, enum store_mode mode, struct rml_error *err);
+void store_close(struct store *store); /* NULL is allowed */
+const char *store_file(const struct store *store); /* the path it was opened with; NULL for NULL */
+
+/* ---- Runs --------------------------------------------------------------- */
+
+enum store_run_kind {
+    STORE_RUN_BENCH,
+    STORE_RUN_GOLDEN,
+    STORE_RUN_EVAL,
+    STORE_RUN_CHAT,
+    STORE_RUN_QUANTIZE,
+    STORE_RUN_IMPORT
+};
+
+struct store_run {
+    enum store_run_kind kind;
+    int argc;
+    char *const *argv; /* stored as JSON; bytes that are no UTF-8 become U+FFFD */
+    int64_t seed;      /* negative: none */
+    const char *label; /* NULL: none */
+};
+
+enum store_run_state {
+    STORE_COMPLETE, /* came to its end, whatever its verdict (the exit code says it) */
+    STORE_FAILED,   /* ended by an error */
+    STORE_ABORTED   /* stopped by the user (SIGINT, SIGTERM) */
+};
+
+/* Inserts the run as `running` with host, build and environment at the start. */
+int64_t store_begin_run(struct store *store, const struct store_run *run, struct rml_error *err);
+
+/* Says that the run is alive. For runs of many minutes, now and then. */
+bool store_heartbeat(struct store *store, int64_t run_id, struct rml_error *err);
+
+/* Ends the run: state, exit code, end time, environment at the end. */
+bool store_finish_run(struct store *store, int64_t run_id, enum store_run_state state,
+                      int exit_code, struct rml_error *err);
+
+/* ---- What a run was about ------------------------------------------------ */
+
+struct rml_model_config;
+
+/* A checkpoint. Its identity is the content hash; the facts of one that is known
+ * already are brought up to date. */
+struct store_model {
+    const char *content_sha256;            /* 64 hex digits (rml_checkpoint_content_sha256) */
+    const char *file_name;                 /* of the checkpoint; folders are cut off */
+    uint64_t file_nbytes;
+    const struct rml_model_config *config; /* the recipe: goes into columns and config_json */
+    const char *weight_dtype;              /* the one of most bytes, "Q4_K" */
+    const char *tokenizer_sha256;          /* NULL: not known */
+};
+
+int64_t store_upsert_model(struct store *store, const struct store_model *model,
+                           struct rml_error *err);
+
+/* ---- Goldens -------------------------------------------------------------- */
+
+/* The outcome of one case of a golden file. */
+struct store_golden {
+    int64_t model_id;             /* 0: not known */
+    const char *name;             /* "NAME/CASE": of the golden, of the case */
+    const char *kind;             /* what was compared: "logits", "greedy", "residual" */
+    const char *reference_sha256; /* of the golden file, 64 hex digits */
+    const char *arithmetic;       /* "f32", "i8" */
+    const char *k_dtype, *v_dtype;
+    const char *isa;
+    int threads;
+    int64_t n_positions;          /* compared */
+    double max_abs_error;         /* over logits; NaN is stored as NULL */
+    double max_logsumexp_error;
+    double tolerance;             /* logit_abs that held */
+    const char *first_bad;        /* NULL: none; else where, in words */
+    bool passed;
+};
+
+int64_t store_add_golden(struct store *store, int64_t run_id, const struct store_golden *golden,
+                         struct rml_error *err);
+
+/* ---- Benchmarks ----------------------------------------------------------- */
+
+/* What was measured. Equal case_keys are the same case, whatever the run. */
+struct store_case {
+    const char *case_key;   /* NULL: derived from all members below */
+    const char *suite;      /* "attention", "decoder" */
+    const char *name;       /* what within the suite */
+    int work_version;       /* raised when the suite's work changes: rows then no longer compare */
+    const char *engine;     /* "rml"; a peer's name */
+    const char *arithmetic; /* NULL: does not apply; so for all text below */
+    const char *isa;
+    int64_t model_id;       /* 0: no checkpoint (random weights) */
+    const char *weight_dtype;
+    const char *k_dtype, *v_dtype;
+    int threads;
+    int64_t n_batch;  /* sequences or rows at once */
+    int64_t n_prompt; /* tokens of a prefill; -1 does not apply, so for all below */
+    int64_t n_gen;    /* tokens decoded */
+    int64_t n_depth;  /* tokens already cached */
+    const char *params_json; /* an object with what else fixes the work */
+};
+
+/* One measured (or warm-up) repetition of `iters` iterations. */
+struct store_sample {
+    int rep;       /* from 0, warm-up included */
+    int order_idx; /* when in the run it was made, from 0 */
+    bool is_warmup;
+    int64_t t_mono_ns; /* CLOCK_MONOTONIC at its start */
+    int64_t iters;
+    int64_t wall_ns;
+    int64_t cpu_ns;      /* of the process; -1 not known, so for all below */
+    int64_t steal_ticks; /* of the machine */
+    int64_t nvcsw, nivcsw, minflt, majflt;
+};
+
+/* When a decoded token was there. */
+struct store_token_time {
+    int rep;
+    int idx; /* within the repetition */
+    int64_t t_mono_ns;
+};
+
+enum store_status { STORE_OK, STORE_ERROR, STORE_SKIPPED, STORE_UNSTABLE };
+const char *store_status_name(enum store_status status); /* "ok", "error" ... */
+
+struct store_result {
+    const char *arm;            /* NULL: none; of a comparison: which side */
+    const char *engine_version;
+    enum store_status status;
+    const char *error;          /* with STORE_ERROR and STORE_SKIPPED the reason, else NULL */
+    int64_t warmup_iters;
+    int64_t iters_per_rep;      /* 0 when nothing was measured */
+    double items_per_iter;      /* rows (tokens) that an iteration processes */
+    double bytes_per_iter;      /* read and written, from shapes; negative: not known */
+    double flops_per_iter;      /* 2 for each multiply-add, from shapes */
+    int64_t rss_bytes;          /* resident set after the case; -1: not known */
+    int64_t kv_bytes;           /* of the cache in use; -1: none */
+    const char *output_sha256;  /* of what the timed code computed; NULL when it did not */
+    const struct store_sample *samples;
+    size_t n_samples;
+    const struct store_token_time *token_times;
+    size_t n_token_times;
+};
+
+/* Stores the case (unless known), the result and all its samples in ONE transaction, and
+ * moves the run's heartbeat. The id of the result. */
+int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *bench_case,
+                         const struct store_result *result, struct rml_error *err);
+
+/* ---- Is a run still going on? --------------------------------------------- */
+
+enum store_liveness {
+    STORE_ENDED,  /* has a final state */
+    STORE_ALIVE,  /* `running`, and its process is there */
+    STORE_DEAD,   /* `running`, but its process is gone */
+    STORE_UNKNOWN /* `running` on another machine or in another container, heard of not long ago */
+};
+
+/*
+ * Judged by boot id, pid namespace, pid and the process's start time when it ran in
+ * this boot of this machine; when it ran in another boot by the host's name (the same:
+ * dead) or by its last heartbeat (older than a day: dead). False when there is no such run.
+ */
+bool store_run_liveness(struct store *store, int64_t run_id, enum store_liveness *liveness,
+                        struct rml_error *err);
+
+/* ---- For readers ---------------------------------------------------------- */
+
+/* The handle, for queries of one's own (rml-results). NULL for NULL. */
+struct sqlite3;
+struct sqlite3 *store_handle(struct store *store);
+
+/* Records what SQLite last said about this store, and returns false. `doing` completes the
+ * sentence "while ...": "listing runs". */
+bool store_fail(struct store *store, const char *doing, struct rml_error *err);
+
+#endif
