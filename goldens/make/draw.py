@@ -57,7 +57,7 @@ def weights(recipe, n_ff, seed):
     for name, shape in shapes(recipe, n_ff).items():
         kind = name.split(".")[-2]
         if name.endswith(".bias"):
-            x = rng.normal(0, 0.8, shape)
+            x = exact(rng.normal(0, 0.8, shape))
         elif "norm" in kind:
             # In steps of 2^-7 below 2, both the weight and (Gemma) the weight less
             # one are exact.

@@ -15,6 +15,7 @@ import draw
 import forward
 import golden
 import layout
+import manifest
 import recipe as recipes
 import tensor_files
 import toys
@@ -40,6 +41,7 @@ def choose_prompt(model, n, seed):
 
 
 def make_golden(path, name, model, seed):
+    path.parent.mkdir(parents=True, exist_ok=True)
     cases = []
     for kind, n in (("short", N_SHORT), ("long", N_LONG)):
         tokens, logits, greedy, margin = choose_prompt(model, n, seed)
@@ -55,28 +57,32 @@ def make_toy(name, toy):
     n_ff = config.get("moe_intermediate_size", config["intermediate_size"])
     weights = draw.weights(recipe, n_ff, toy["seed"])
     model = forward.Model(recipe, weights)
-
-    layout.write_folder(folder / "hf", config, recipe, weights)
-    keys = layout.gguf_keys(config, recipe)
-    for key, value in toy.get("gguf", {}).items():
-        keys.pop(key, None)
-        if value is not None:
-            keys[key] = value
-    tensor_files.write_gguf(folder / "model.gguf", keys, layout.gguf_tensors(recipe, weights))
-
     cases = make_golden(folder / "golden.json", name, model, toy["seed"])
-    check_reread(name, folder, model, cases)
+
+    for sub, options in toy.get("folders", {"hf": {}}).items():
+        change = options.get("config", dict)
+        options = {k: v for k, v in options.items() if k != "config"}
+        layout.write_folder(folder / sub, change(config), recipe, weights, **options)
+        check_reread(folder / sub, model, cases)
+    tensors = layout.gguf_tensors(recipe, weights)
+    for file, options in ({"model.gguf": {}} | toy.get("ggufs", {})).items():
+        keys = layout.gguf_keys(config, recipe)
+        for key, value in (toy.get("gguf", {}) | options.get("gguf", {})).items():
+            keys.pop(key, None)
+            if value is not None:
+                keys[key] = value
+        paths = tensor_files.write_gguf(folder / file, keys, tensors,
+                                        options.get("version", 3), options.get("n_parts", 1))
+        check_reread(paths[0], model, cases)
 
 
-def check_reread(name, folder, model, cases):
-    """Both files, read back, must be the model that was drawn."""
+def check_reread(path, model, cases):
+    """A file read back must be the model that was drawn."""
     tokens = cases[1]["tokens"]
-    want = model.logits(tokens)
-    for file in ("hf", "model.gguf"):
-        error = np.abs(checkpoint.open_model(folder / file).logits(tokens) - want).max()
-        print(f"{name}/{file}: reread within {error:.1e}")
-        # A GGUF holds epsilon, theta and frequency factors as f32.
-        assert error < (1e-12 if file == "hf" else 2e-5), error
+    error = np.abs(checkpoint.open_model(path).logits(tokens) - model.logits(tokens)).max()
+    print(f"{path.relative_to(FIXTURES)}: reread within {error:.1e}")
+    # A GGUF holds epsilon, theta and frequency factors as f32.
+    assert error < (1e-12 if path.is_dir() else 2e-5), error
 
 
 def main():
@@ -86,6 +92,7 @@ def main():
     for name, toy in toys.TOYS.items():
         if not args.names or name in args.names:
             make_toy(name, toy)
+    manifest.write()
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def write_folder(folder, config, recipe, weights, n_shards=1, dtype="BF16", unal
         part = dict(items[cut[i]:cut[i + 1]])
         files.write_safetensors(folder / name, part, dtype, unaligned)
         weight_map |= {tensor: name for tensor in part}
-    index = {"metadata": {"total_size": sum(2 * x.size for x in tensors.values())},
+    width = {"BF16": 2, "F16": 2, "F32": 4}[dtype]
+    index = {"metadata": {"total_size": sum(width * x.size for x in tensors.values())},
              "weight_map": dict(sorted(weight_map.items()))}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n")
 

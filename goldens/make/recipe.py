@@ -42,6 +42,7 @@ class Recipe:
 def from_config(config):
     """The recipe of a config.json, as transformers 4 or 5 writes it."""
     family = config["model_type"]
+    eps = 1e-5 if family in ("mixtral", "olmoe") else 1e-6
     heads = config["num_attention_heads"]
     layers = config["num_hidden_layers"]
     gemma = family == "gemma3_text"
@@ -50,7 +51,7 @@ def from_config(config):
         family=family, vocab=config["vocab_size"], hidden=config["hidden_size"],
         n_layers=layers, n_heads=heads,
         n_kv_heads=config.get("num_key_value_heads") or heads, head_dim=head_dim,
-        eps=config["rms_norm_eps"],
+        eps=config.get("rms_norm_eps", eps),
         activation=config.get("hidden_activation") or config.get("hidden_act") or "silu",
         tied_head=config.get("tie_word_embeddings", gemma),
         qk_norm="row" if family == "olmoe"
@@ -72,7 +73,7 @@ def _rope_from_config(r, config):
     parameters = config.get("rope_parameters")
     if parameters is None:
         parameters = dict(config.get("rope_scaling") or {})
-        parameters.setdefault("rope_theta", config.get("rope_theta", r.theta))
+        parameters.setdefault("rope_theta", config.get("rope_theta", 1e6 if r.family in ("mixtral", "gemma3_text") else r.theta))
         parameters.setdefault("rope_type", parameters.pop("type", "default"))
     if "full_attention" in parameters:
         local = parameters.get("sliding_attention")

@@ -12,7 +12,7 @@ import numpy as np
 ALIGNMENT = 32
 F32, F16, BF16 = 0, 1, 30  # ggml type numbers
 
-_UINT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 6, 7, 8, 9
+_UINT16, _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 2, 4, 5, 6, 7, 8, 9
 
 
 def to_bf16(x):
@@ -58,7 +58,12 @@ def _string(s):
 
 def _value(value):
     """(type number, bytes): bool, int, float and string become bool, uint32,
-    float32 and string, a list an array of its first element's type."""
+    float32 and string, a list an array of its first element's type; a numpy integer
+    keeps its width."""
+    if isinstance(value, np.uint16):
+        return _UINT16, struct.pack("<H", value)
+    if isinstance(value, np.int32):
+        return _INT32, struct.pack("<i", value)
     if isinstance(value, bool):
         return _BOOL, struct.pack("<?", value)
     if isinstance(value, int):
@@ -71,8 +76,26 @@ def _value(value):
     return _ARRAY, struct.pack("<IQ", items[0][0], len(items)) + b"".join(b for _, b in items)
 
 
-def write_gguf(path, keys, tensors, version=3):
-    """keys: {name: value}; tensors: {name: (ggml type, numpy shape, bytes)}."""
+def write_gguf(path, keys, tensors, version=3, n_parts=1):
+    """keys: {name: value}; tensors: {name: (ggml type, numpy shape, bytes)}. In parts,
+    the first carries all keys, as llama.cpp's gguf-split leaves them. Returns the
+    paths written."""
+    if n_parts == 1:
+        path.write_bytes(_gguf(keys, tensors, version))
+        return [path]
+    items = list(tensors.items())
+    paths = []
+    for i in range(n_parts):
+        part = dict(items[len(items) * i // n_parts:len(items) * (i + 1) // n_parts])
+        split = {"split.no": np.uint16(i), "split.count": np.uint16(n_parts),
+                 "split.tensors.count": np.int32(len(items))}
+        paths.append(path.with_name(f"{path.stem}-{i + 1:05}-of-{n_parts:05}.gguf"))
+        paths[-1].write_bytes(_gguf(split if i else keys | split, part, version))
+    return paths
+
+
+def _gguf(keys, tensors, version):
+    alignment = keys.get("general.alignment", ALIGNMENT)
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys))
     for name, value in keys.items():
         kind, raw = _value(value)
@@ -82,5 +105,5 @@ def write_gguf(path, keys, tensors, version=3):
         head += _string(name) + struct.pack("<I", len(shape))
         head += struct.pack(f"<{len(shape)}Q", *reversed(shape))  # innermost first
         head += struct.pack("<IQ", kind, len(data))
-        data += raw + bytes(-len(raw) % ALIGNMENT)
-    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + data)
+        data += raw + bytes(-len(raw) % alignment)
+    return head + bytes(-len(head) % alignment) + data
