@@ -1,0 +1,25 @@
+/*
+ * Where files of the user are: the XDG base directories, and what was installed.
+ */
+#ifndef TOOLS_CLI_PATHS_H
+#define TOOLS_CLI_PATHS_H
+
+/* All return a string that the caller frees, or NULL when there is no such place
+ * (no home directory, or out of memory). */
+
+/* "<$XDG_CACHE_HOME or ~/.cache>/rml/<name>"; a relative XDG_CACHE_HOME is ignored, as the
+ * XDG specification asks. Nothing is created. */
+char *cli_cache_path(const char *name);
+/* The same below $XDG_DATA_HOME or ~/.local/share. */
+char *cli_data_path(const char *name);
+
+/* The cache_file of rml_checkpoint_content_sha256, its folder created if that can be. */
+char *cli_content_hash_cache(void);
+
+/* The folder that holds the running program. */
+char *cli_program_folder(void);
+
+/* "a/b" from "a" and "b"; `name` itself when it is absolute. */
+char *cli_path_join(const char *folder, const char *name);
+
+#endif

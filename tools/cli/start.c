@@ -1,0 +1,103 @@
+/*
+ * How a program starts and ends: signals, --version, and the check that what was
+ * printed has arrived.
+ */
+#include "tools/cli/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli/build_info.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/report.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_sigint(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+bool cli_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+static void print_version(FILE *stream, struct argp_state *state)
+{
+    (void)state;
+    fprintf(stream, "%s %s\n", program_invocation_short_name, build_info.version);
+    fprintf(stream, "commit: %s%s\n", build_info.git_commit[0] ? build_info.git_commit : "unknown",
+            build_info.git_dirty ? " (with local changes)" : "");
+    fprintf(stream, "compiler: %s\n", build_info.compiler);
+    fprintf(stream, "instruction sets:");
+    for (int isa = 0; isa < RML_N_ISAS; isa++)
+        if (rml_isa_available((enum rml_isa)isa))
+            fprintf(stream, " %s", rml_isa_name((enum rml_isa)isa));
+    fputc('\n', stream);
+}
+
+/* A usage error is found before the options are known, so whether --json is among them is
+ * looked up here. */
+static bool json_on_command_line;
+
+static void at_exit(int status, void *arg)
+{
+    (void)arg;
+    cli_progress_clear();
+    if (status == CLI_USAGE && json_on_command_line) {
+        /* Nothing has been printed: usage errors come first. */
+        printf("{\"error\": {\"code\": \"invalid-argument\", \"message\": \"bad usage, standard "
+               "error says what\", \"file\": null, \"offset\": null}}\n");
+    }
+    bool lost = ferror(stdout) != 0;
+    int error = 0;
+    if (fflush(stdout) != 0) {
+        error = errno;
+        lost = true;
+    }
+    if (!lost && close(STDOUT_FILENO) != 0 && errno != EBADF) {
+        error = errno;
+        lost = true;
+    }
+    if (!lost)
+        return;
+    fprintf(stderr, "%s: standard output: write failed%s%s\n", program_invocation_short_name,
+            error ? ": " : "", error ? strerror(error) : "");
+    _exit(CLI_ERROR);
+}
+
+/* A standard stream that is closed would be the number of the next file opened, a database
+ * say, and what is printed would go there. The stand-in cannot be written to, so lost output
+ * still counts as lost. */
+static void keep_standard_streams_open(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _exit(CLI_ERROR);
+}
+
+void cli_start(int argc, char **argv)
+{
+    keep_standard_streams_open();
+    argp_err_exit_status = CLI_USAGE;
+    argp_program_version_hook = print_version;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        json_on_command_line |= strcmp(argv[i], "--json") == 0;
+
+    struct sigaction action = {.sa_handler = on_sigint, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
+    /* A program started with SIGINT ignored (nohup, `&` in a script) leaves it so. */
+    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    on_exit(at_exit, NULL);
+}
