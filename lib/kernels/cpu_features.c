@@ -48,8 +48,7 @@ bool rml_isa_available(enum rml_isa isa)
     case RML_ISA_SSE2:
         return true;
     case RML_ISA_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-               has_f16c();
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case RML_ISA_AVX512:
         return rml_isa_available(RML_ISA_AVX2) && __builtin_cpu_supports("avx512f") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

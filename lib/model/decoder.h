@@ -82,7 +82,8 @@ struct rml_segment {
     struct rml_sequence *sequence; /* each at most once in a batch, all of one cache */
     const int32_t *tokens;         /* [n_tokens], ids in [0, n_vocab) */
     size_t n_tokens;               /* at least 1 */
-    const size_t *logit_rows;      /* [n_logit_rows] indices into tokens, ascending, distinct */
+    const size_t *logit_rows;      /* [n_logit_rows] indices into tokens, ascending and distinct;
+                                      NULL: the last n_logit_rows of them */
     size_t n_logit_rows;           /* 0: no logits of this segment */
 };
 
