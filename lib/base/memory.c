@@ -59,6 +59,25 @@ void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err
     return allocate(nelems, elem_nbytes, true, err);
 }
 
+bool rmli_reserve_one(void **elems, size_t n, size_t *capacity, size_t elem_nbytes,
+                      struct rml_error *err)
+{
+    if (n < *capacity)
+        return true;
+    size_t larger;
+    if (!rmli_size_mul(*capacity < 8 ? 8 : *capacity, 2, &larger))
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "a table of %zu entries is full", n);
+    void *moved = rmli_alloc(larger, elem_nbytes, err);
+    if (!moved)
+        return false;
+    if (n > 0)
+        memcpy(moved, *elems, n * elem_nbytes);
+    rmli_free(*elems);
+    *elems = moved;
+    *capacity = larger;
+    return true;
+}
+
 void rmli_free(void *p)
 {
     if (!p)

@@ -29,6 +29,15 @@ void *rmli_alloc(size_t nelems, size_t elem_nbytes, struct rml_error *err);
  * non-resident until touched. */
 void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err);
 
+/*
+ * Room for one more element in a vector: *elems is a block of rmli_alloc (or
+ * NULL) with n of *capacity elements used, moved to a block of twice the
+ * capacity when it is full. false with RML_NO_MEMORY, and nothing changed. For
+ * tables whose length is only known once a file has been read.
+ */
+bool rmli_reserve_one(void **elems, size_t n, size_t *capacity, size_t elem_nbytes,
+                      struct rml_error *err);
+
 /* NULL is allowed. */
 void rmli_free(void *p);
 

@@ -6,29 +6,31 @@
 
 #include <strings.h>
 
+/* clang-format off */
 static const struct rml_dtype_traits traits[RML_N_DTYPES] = {
-    /*               name   elements  bytes  alignment */
-    [RML_F32] = {"F32", 1, 4, 4},
-    [RML_F16] = {"F16", 1, 2, 2},
-    [RML_BF16] = {"BF16", 1, 2, 2},
-    [RML_Q4_0] = {"Q4_0", 32, 18, 2},
-    [RML_Q4_1] = {"Q4_1", 32, 20, 2},
-    [RML_Q5_0] = {"Q5_0", 32, 22, 2},
-    [RML_Q5_1] = {"Q5_1", 32, 24, 2},
-    [RML_Q8_0] = {"Q8_0", 32, 34, 2},
-    [RML_Q2_K] = {"Q2_K", 256, 84, 2},
-    [RML_Q3_K] = {"Q3_K", 256, 110, 2},
-    [RML_Q4_K] = {"Q4_K", 256, 144, 2},
-    [RML_Q5_K] = {"Q5_K", 256, 176, 2},
-    [RML_Q6_K] = {"Q6_K", 256, 210, 2},
-    [RML_IQ4_NL] = {"IQ4_NL", 32, 18, 2},
+    /*                name  elements bytes alignment */
+    [RML_F32] =    {"F32",      1,   4, 4},
+    [RML_F16] =    {"F16",      1,   2, 2},
+    [RML_BF16] =   {"BF16",     1,   2, 2},
+    [RML_Q4_0] =   {"Q4_0",    32,  18, 2},
+    [RML_Q4_1] =   {"Q4_1",    32,  20, 2},
+    [RML_Q5_0] =   {"Q5_0",    32,  22, 2},
+    [RML_Q5_1] =   {"Q5_1",    32,  24, 2},
+    [RML_Q8_0] =   {"Q8_0",    32,  34, 2},
+    [RML_Q2_K] =   {"Q2_K",   256,  84, 2},
+    [RML_Q3_K] =   {"Q3_K",   256, 110, 2},
+    [RML_Q4_K] =   {"Q4_K",   256, 144, 2},
+    [RML_Q5_K] =   {"Q5_K",   256, 176, 2},
+    [RML_Q6_K] =   {"Q6_K",   256, 210, 2},
+    [RML_IQ4_NL] = {"IQ4_NL",  32,  18, 2},
     [RML_IQ4_XS] = {"IQ4_XS", 256, 136, 2},
-    [RML_I8] = {"I8", 1, 1, 1},
-    [RML_I16] = {"I16", 1, 2, 2},
-    [RML_I32] = {"I32", 1, 4, 4},
-    [RML_I64] = {"I64", 1, 8, 8},
-    [RML_F64] = {"F64", 1, 8, 8},
+    [RML_I8] =     {"I8",       1,   1, 1},
+    [RML_I16] =    {"I16",      1,   2, 2},
+    [RML_I32] =    {"I32",      1,   4, 4},
+    [RML_I64] =    {"I64",      1,   8, 8},
+    [RML_F64] =    {"F64",      1,   8, 8},
 };
+/* clang-format on */
 
 static const char *const kv_names[RML_N_KV_DTYPES] = {
     [RML_KV_F32] = "f32",
