@@ -12,7 +12,14 @@ import numpy as np
 # Standard deviation of an output for inputs of unit variance.
 GAIN = {"attn_q": 1.6, "attn_k": 1.6, "attn_v": 1.2, "attn_output": 1.6,
         "ffn_gate": 1.5, "ffn_up": 1.5, "ffn_down": 1.2,
-        "ffn_gate_inp": 3.0, "output": 3.0, "token_embd": 1.0}
+        "ffn_gate_inp": 3.0, "output": 3.0}
+
+
+def deviation(kind, shape, tied_head):
+    """Standard deviation of a matrix's entries; kind as in attn_q or ffn_up_exps."""
+    if kind == "token_embd":
+        return 2.5 / shape[-1] ** 0.5 if tied_head else 1.0
+    return GAIN[kind.removesuffix("_exps")] / shape[-1] ** 0.5
 
 
 def exact(x):
@@ -51,7 +58,7 @@ def shapes(r, n_ff):
     return out
 
 
-def weights(recipe, n_ff, seed):
+def weights(recipe, n_ff, seed, shrink=None):
     rng = np.random.default_rng(seed)
     out = {}
     for name, shape in shapes(recipe, n_ff).items():
@@ -59,14 +66,13 @@ def weights(recipe, n_ff, seed):
         if name.endswith(".bias"):
             x = exact(rng.normal(0, 0.8, shape))
         elif "norm" in kind:
-            # In steps of 2^-7 below 2, both the weight and (Gemma) the weight less
+            # In steps of 2^-6 below 2, both the weight and (Gemma) the weight less
             # one are exact.
-            x = 1 + np.clip(np.round(rng.normal(0, 0.25, shape) * 128), -120, 120) / 128
+            x = 1 + np.clip(np.round(rng.normal(0, 0.25, shape) * 64), -60, 60) / 64
+            if kind == "output_norm" and recipe.tied_head:
+                # Else a tied head sees the token's own embedding above all.
+                x *= rng.choice([-1, 1], shape)
         else:
-            gain = GAIN[kind.removesuffix("_exps")]
-            if kind == "token_embd" and recipe.tied_head:
-                gain = 2.5
-            fan_in = 1 if kind == "token_embd" and not recipe.tied_head else shape[-1]
-            x = exact(rng.normal(0, gain / fan_in ** 0.5, shape))
-        out[name] = x
+            x = exact(rng.normal(0, deviation(kind, shape, recipe.tied_head), shape))
+        out[name] = x * (shrink or {}).get(kind, 1)
     return out

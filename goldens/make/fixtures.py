@@ -16,6 +16,7 @@ import forward
 import golden
 import layout
 import manifest
+import quantised
 import recipe as recipes
 import tensor_files
 import toys
@@ -23,7 +24,7 @@ import toys
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 SOURCE = {"engine": "numpy", "version": np.__version__, "dtype": "float64"}
 TOLERANCE = 2e-4
-N_SHORT, N_LONG = 9, 150
+N_SHORT, N_LONG, N_LONG_QUANTISED = 9, 150, 70
 # Prompts are redrawn until float32 cannot flip a choice of expert or a greedy step.
 LEAST_ROUTER_GAP, LEAST_GREEDY_GAP = 4e-3, 2e-2
 
@@ -40,10 +41,10 @@ def choose_prompt(model, n, seed):
     raise RuntimeError("no prompt is clear enough")
 
 
-def make_golden(path, name, model, seed):
+def make_golden(path, name, model, seed, n_long=N_LONG):
     path.parent.mkdir(parents=True, exist_ok=True)
     cases = []
-    for kind, n in (("short", N_SHORT), ("long", N_LONG)):
+    for kind, n in (("short", N_SHORT), ("long", n_long)):
         tokens, logits, greedy, margin = choose_prompt(model, n, seed)
         cases.append(golden.case(kind, tokens, logits, range(n), kind == "short", greedy, margin))
     golden.write(path, golden.document(name, SOURCE, TOLERANCE, cases))
@@ -55,7 +56,7 @@ def make_toy(name, toy):
     config = toy["config"]
     recipe = recipes.from_config(config)
     n_ff = config.get("moe_intermediate_size", config["intermediate_size"])
-    weights = draw.weights(recipe, n_ff, toy["seed"])
+    weights = draw.weights(recipe, n_ff, toy["seed"], toy.get("shrink"))
     model = forward.Model(recipe, weights)
     cases = make_golden(folder / "golden.json", name, model, toy["seed"])
 
@@ -76,6 +77,14 @@ def make_toy(name, toy):
         check_reread(paths[0], model, cases)
 
 
+def make_quantised(name):
+    folder = FIXTURES / name
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = quantised.write(folder / "model.gguf", name)
+    model = checkpoint.open_model(folder / "model.gguf")
+    make_golden(folder / "golden.json", name, model, seed, N_LONG_QUANTISED)
+
+
 def check_reread(path, model, cases):
     """A file read back must be the model that was drawn."""
     tokens = cases[1]["tokens"]
@@ -89,9 +98,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    for name, toy in toys.TOYS.items():
-        if not args.names or name in args.names:
-            make_toy(name, toy)
+    for name in args.names or [*toys.TOYS, *quantised.TOYS]:
+        if name in toys.TOYS:
+            make_toy(name, toys.TOYS[name])
+        else:
+            make_quantised(name)
     manifest.write()
 
 

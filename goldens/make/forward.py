@@ -108,7 +108,7 @@ class Model:
         hidden = distance < 0
         if sliding:
             hidden |= distance >= r.window
-        out = np.empty((n, r.n_heads, r.head_dim))
+        out = np.empty((n, r.n_heads, r.head_dim), x.dtype)
         for head in range(r.n_heads):
             kv = head // (r.n_heads // r.n_kv_heads)
             score = q[:, head] @ k[:, kv].T * r.attention_scale

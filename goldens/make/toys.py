@@ -1,6 +1,6 @@
 """The toys: one config.json each, with settings that differ from the defaults.
 
-`seed` draws the weights; `gguf` adds, changes or (None) removes GGUF keys; `folders`
+`seed` draws the weights, `shrink` makes some of them smaller; `gguf` adds, changes or (None) removes GGUF keys; `folders`
 are the Hugging Face folders (name: options of layout.write_folder, config: a change
 of the config); `ggufs` are further GGUFs of the same model (name: version, n_parts,
 gguf). Every file of a toy is one model and is held to one golden.
@@ -26,7 +26,7 @@ QWEN3_MOE = QWEN | {
     "intermediate_size": 64, "moe_intermediate_size": 20, "head_dim": 12,
     "num_local_experts": 8, "num_experts_per_tok": 3, "norm_topk_prob": True,
     "decoder_sparse_step": 1, "mlp_only_layers": [], "attention_bias": False,
-    "output_router_logits": False, "router_aux_loss_coef": 0.001, "rms_norm_eps": 5e-5,
+    "output_router_logits": False, "router_aux_loss_coef": 0.001, "rms_norm_eps": 5e-3,
     "rope_parameters": {"rope_type": "default", "rope_theta": 1500.0},
 }
 OLMOE = BASE | {
@@ -34,7 +34,7 @@ OLMOE = BASE | {
     "intermediate_size": 24, "hidden_act": "silu", "attention_bias": False,
     "clip_qkv": None, "num_experts": 8, "num_experts_per_tok": 3,
     "norm_topk_prob": False, "output_router_logits": False,
-    "router_aux_loss_coef": 0.01, "rms_norm_eps": 2e-5,
+    "router_aux_loss_coef": 0.01, "rms_norm_eps": 2e-3,
     "rope_parameters": {"rope_type": "default", "rope_theta": 800.0},
 }
 GEMMA = BASE | {
@@ -89,7 +89,7 @@ TOYS = {
     "llama": {
         "seed": 1,
         "config": LLAMA | {
-            "intermediate_size": 56, "head_dim": 12, "rms_norm_eps": 3e-5,
+            "intermediate_size": 56, "head_dim": 12, "rms_norm_eps": 3e-3,
             "rope_parameters": {
                 "rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0,
                 "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -99,7 +99,7 @@ TOYS = {
         "ggufs": {"model-v2.gguf": {"version": 2}, "split.gguf": {"n_parts": 3}}},
     # As few keys as there can be: plain heads, every default of the family.
     "llama-defaults": {
-        "seed": 2,
+        "seed": 2, "shrink": {"token_embd": 2 ** -6},  # or epsilon would not show
         "config": {
             "architectures": ["LlamaForCausalLM"], "model_type": "llama",
             "vocab_size": 64, "hidden_size": 32, "intermediate_size": 40,
@@ -117,7 +117,7 @@ TOYS = {
     "llama-yarn": {
         "seed": 3,
         "config": LLAMA | {
-            "intermediate_size": 40, "head_dim": 16, "rms_norm_eps": 2e-5,
+            "intermediate_size": 40, "head_dim": 16, "rms_norm_eps": 4e-3,
             "rope_parameters": {
                 "rope_type": "yarn", "rope_theta": 3000.0, "factor": 4.0,
                 "original_max_position_embeddings": 64, "attention_factor": 1.25}},
@@ -130,7 +130,7 @@ TOYS = {
         "config": BASE | {
             "architectures": ["MistralForCausalLM"], "model_type": "mistral",
             "intermediate_size": 40, "hidden_act": "silu", "head_dim": 10,
-            "rms_norm_eps": 2e-5, "sliding_window": 48, "tie_word_embeddings": True,
+            "rms_norm_eps": 2e-3, "sliding_window": 48, "tie_word_embeddings": True,
             "rope_parameters": {
                 "rope_type": "linear", "rope_theta": 3000.0, "factor": 2.5}},
         "folders": {"hf": {}, "hf-v4": {"config": transformers_4}}},
@@ -140,7 +140,7 @@ TOYS = {
         "config": BASE | {
             "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
             "intermediate_size": 24, "hidden_act": "silu", "head_dim": None,
-            "num_local_experts": 8, "num_experts_per_tok": 2, "rms_norm_eps": 4e-6,
+            "num_local_experts": 8, "num_experts_per_tok": 2, "rms_norm_eps": 5e-3,
             "output_router_logits": False, "router_aux_loss_coef": 0.001,
             "router_jitter_noise": 0.0, "sliding_window": None,
             "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}},
@@ -150,7 +150,7 @@ TOYS = {
         "seed": 6,
         "config": QWEN | {
             "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2",
-            "intermediate_size": 48, "rms_norm_eps": 3e-6, "tie_word_embeddings": True,
+            "intermediate_size": 48, "rms_norm_eps": 3e-3, "tie_word_embeddings": True,
             "layer_types": ["full_attention"] * 2, "max_window_layers": 28,
             "rope_parameters": {
                 "rope_type": "yarn", "rope_theta": 2000.0, "factor": 4.0,
@@ -161,7 +161,7 @@ TOYS = {
         "seed": 7,
         "config": QWEN | {
             "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3",
-            "intermediate_size": 48, "head_dim": 16, "rms_norm_eps": 1e-5,
+            "intermediate_size": 48, "head_dim": 16, "rms_norm_eps": 4e-3,
             "attention_bias": False, "layer_types": ["full_attention"] * 2,
             "max_window_layers": 28,
             "rope_parameters": {"rope_type": "default", "rope_theta": 900.0}}},
@@ -170,7 +170,7 @@ TOYS = {
         "seed": 8,
         "config": QWEN | {
             "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3",
-            "intermediate_size": 48, "head_dim": 14, "rms_norm_eps": 1e-5,
+            "intermediate_size": 48, "head_dim": 14, "rms_norm_eps": 2e-3,
             "attention_bias": False, "layer_types": ["full_attention"] * 2,
             "max_window_layers": 28, "tie_word_embeddings": True,
             "rope_parameters": {
@@ -195,7 +195,7 @@ TOYS = {
         "seed": 13,
         "config": GEMMA | {
             "num_hidden_layers": 3, "intermediate_size": 40, "head_dim": 16,
-            "rms_norm_eps": 2e-6, "sliding_window": 40, "query_pre_attn_scalar": 24,
+            "rms_norm_eps": 3e-3, "sliding_window": 40, "query_pre_attn_scalar": 24,
             "_sliding_window_pattern": 6,
             "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
             "rope_parameters": {
@@ -211,7 +211,7 @@ TOYS = {
             "gemma3.attention.sliding_window_pattern": [True, True, False]}}}},
     # What no key says: a pattern of six, a local base of 10000, scale by head_dim.
     "gemma3-defaults": {
-        "seed": 14,
+        "seed": 14, "shrink": {"attn_q": 2 ** -6, "attn_k": 2 ** -6},
         "config": {k: v for k, v in GEMMA.items() if k != "tie_word_embeddings"} | {
             "num_hidden_layers": 7, "intermediate_size": 24, "head_dim": 10,
             "num_attention_heads": 2, "num_key_value_heads": 1,
