@@ -115,7 +115,7 @@ ifdef CONFIGURED
 LIB_PKGS  := jansson libcrypto
 TOOL_PKGS := sqlite3
 
-pkg_error := $(shell pkg-config --print-errors --exists $(LIB_PKGS) $(TOOL_PKGS) 2>&1)
+pkg_error := $(shell { pkg-config --print-errors --exists $(LIB_PKGS) $(TOOL_PKGS) || echo failed; } 2>&1)
 ifneq ($(pkg_error),)
 $(error needed to build: gcc, pkg-config, $(LIB_PKGS) $(TOOL_PKGS). \
 Run ci/setup, or install them by hand [$(pkg_error)])
