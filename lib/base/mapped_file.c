@@ -31,6 +31,10 @@ static bool map(struct rmli_mapped_file *file, int fd, struct rml_error *err)
         return rmli_fail(err, RML_IO, file->path, -1, "is not a regular file");
     if ((uintmax_t)status.st_size > SIZE_MAX)
         return rmli_fail(err, RML_NO_MEMORY, file->path, -1, "file does not fit an address space");
+    file->device = (uint64_t)status.st_dev;
+    file->inode = (uint64_t)status.st_ino;
+    file->mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    file->ctime_ns = (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec;
     if (status.st_size == 0)
         return true;
     void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

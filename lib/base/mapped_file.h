@@ -19,6 +19,10 @@ struct rmli_mapped_file {
     const uint8_t *data; /* nbytes bytes, page aligned; NULL when nbytes is 0 */
     size_t nbytes;
     char *path; /* as given to open; owned */
+    /* Which file it is, and in which state: a file that is written to or
+     * replaced differs in one of these. */
+    uint64_t device, inode;
+    int64_t mtime_ns, ctime_ns; /* since 1970 */
 };
 
 /* Maps `path`, which must be a regular file. On failure *file is all zero and

@@ -345,6 +345,11 @@ const char *rmli_gguf_path(const struct rmli_gguf *gguf)
     return gguf->file.path;
 }
 
+const struct rmli_mapped_file *rmli_gguf_file(const struct rmli_gguf *gguf)
+{
+    return &gguf->file;
+}
+
 uint32_t rmli_gguf_version(const struct rmli_gguf *gguf)
 {
     return gguf->version;

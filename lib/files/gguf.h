@@ -61,6 +61,7 @@ struct rmli_gguf *rmli_gguf_open(const char *path, struct rml_error *err);
 void rmli_gguf_close(struct rmli_gguf *gguf); /* NULL is allowed */
 
 const char *rmli_gguf_path(const struct rmli_gguf *gguf);
+const struct rmli_mapped_file *rmli_gguf_file(const struct rmli_gguf *gguf); /* borrowed */
 uint32_t rmli_gguf_version(const struct rmli_gguf *gguf);
 size_t rmli_gguf_n_kv(const struct rmli_gguf *gguf);
 const struct rmli_gguf_kv *rmli_gguf_kv(const struct rmli_gguf *gguf, size_t i);

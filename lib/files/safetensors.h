@@ -16,13 +16,14 @@
 #ifndef RML_FILES_SAFETENSORS_H
 #define RML_FILES_SAFETENSORS_H
 
-#include "base/error.h"
+#include "base/mapped_file.h"
 #include "files/tensor_info.h"
 
 struct rmli_safetensors;
 
 struct rmli_safetensors *rmli_safetensors_open(const char *path, struct rml_error *err);
 void rmli_safetensors_close(struct rmli_safetensors *st); /* NULL is allowed */
+const struct rmli_mapped_file *rmli_safetensors_file(const struct rmli_safetensors *st);
 size_t rmli_safetensors_n_tensors(const struct rmli_safetensors *st);
 const struct rml_tensor_info *rmli_safetensors_tensor(const struct rmli_safetensors *st, size_t i);
 

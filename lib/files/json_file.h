@@ -1,0 +1,17 @@
+/* Whole JSON files as trees of jansson values. */
+#ifndef RML_FILES_JSON_FILE_H
+#define RML_FILES_JSON_FILE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct json_t;
+
+/* The value in `path`, with a reference for the caller (json_decref). Refused
+ * are files of more than max_nbytes, keys that stand twice in one object, and
+ * (by jansson) nesting beyond 2048 and NUL in strings. NULL on failure, with
+ * the byte offset of a syntax error. */
+struct json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_error *err);
+
+#endif
