@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "kernels/kernels.h"
 
-static_assert(RML_PAGE_TOKENS == RMLI_ATTENTION_BLOCK, "a page is what attention reduces alone");
+_Static_assert(RML_PAGE_TOKENS == RMLI_ATTENTION_BLOCK, "a page is what attention reduces alone");
 
 /* Sizes that follow from a shape. */
 struct layout {
