@@ -1,0 +1,196 @@
+/* The recipe: which reader, is it sound, how many parameters. */
+#include "model/model_config.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/config_readers.h"
+
+bool rml_model_config_read(const struct rml_checkpoint *cp, struct rml_model_config *config,
+                           struct rml_error *err)
+{
+    struct rml_model_config read;
+    char file[1024];
+
+    if (rml_checkpoint_kind(cp) == RML_CHECKPOINT_GGUF) {
+        snprintf(file, sizeof file, "%s", rml_checkpoint_path(cp));
+        if (!rmli_config_from_gguf(cp, &read, err))
+            return false;
+    } else {
+        snprintf(file, sizeof file, "%s/config.json", rml_checkpoint_path(cp));
+        if (!rmli_config_from_json(rmli_checkpoint_config(cp), file, &read, err))
+            return false;
+    }
+    if (!rmli_model_config_validate(&read, file, err))
+        return false;
+    *config = read;
+    return true;
+}
+
+/*
+ * Bounds of the sizes. The upper ones are far beyond any model and keep every
+ * product in range: q and its like have at most 2^20 rows of 2^20, so one
+ * layer of 256 experts has less than 3 * 2^50 elements, and 1024 of them fit
+ * 64 bits.
+ */
+static const struct {
+    const char *what;
+    size_t offset;
+    uint32_t min, max;
+} sizes[] = {
+    {"vocabulary size", offsetof(struct rml_model_config, n_vocab), 1, 1 << 24},
+    {"hidden size", offsetof(struct rml_model_config, n_embd), 1, 1 << 20},
+    {"number of layers", offsetof(struct rml_model_config, n_layer), 1, RML_MAX_LAYERS},
+    {"number of attention heads", offsetof(struct rml_model_config, n_head), 1, 1 << 14},
+    {"number of key-value heads", offsetof(struct rml_model_config, n_head_kv), 1, 1 << 14},
+    {"head size", offsetof(struct rml_model_config, head_dim), 2, 1 << 14},
+    {"context length", offsetof(struct rml_model_config, n_context), 1, INT32_MAX},
+    {"sliding window", offsetof(struct rml_model_config, sliding_window), 0, INT32_MAX},
+    {"number of experts", offsetof(struct rml_model_config, n_expert), 0, RML_MAX_EXPERTS},
+};
+
+static bool is_positive(double x)
+{
+    return isfinite(x) && x > 0;
+}
+
+static bool validate_sizes(const struct rml_model_config *c, const char *file,
+                           struct rml_error *err)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint32_t n;
+        memcpy(&n, (const char *)c + sizes[i].offset, sizeof n);
+        if (n < sizes[i].min || n > sizes[i].max)
+            return rmli_fail(err, RML_FORMAT, file, -1, "the %s is %u, expected %u to %u",
+                             sizes[i].what, n, sizes[i].min, sizes[i].max);
+    }
+    if (c->n_head % c->n_head_kv != 0)
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "%u attention heads do not divide into %u key-value heads", c->n_head,
+                         c->n_head_kv);
+    if (c->head_dim % 2 != 0)
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "the head size is %u, expected an even number (rotary pairs)",
+                         c->head_dim);
+    if ((uint64_t)c->n_head * c->head_dim > 1 << 20)
+        return rmli_fail(err, RML_FORMAT, file, -1, "%u heads of %u are more than %u rows",
+                         c->n_head, c->head_dim, 1 << 20);
+    return true;
+}
+
+static bool validate_feed_forward(const struct rml_model_config *c, const char *file,
+                                  struct rml_error *err)
+{
+    uint32_t n_ff = c->n_expert ? c->n_ff_expert : c->n_ff;
+    if (n_ff < 1 || n_ff > 1 << 22)
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "the feed-forward size%s is %u, expected 1 to %u",
+                         c->n_expert ? " of an expert" : "", n_ff, 1 << 22);
+    if (c->n_expert && (c->n_expert_used < 1 || c->n_expert_used > c->n_expert))
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "%u experts are used for a token, expected 1 to %u (all of them)",
+                         c->n_expert_used, c->n_expert);
+    return true;
+}
+
+static bool validate_rope(const struct rml_model_config *c, const char *file, struct rml_error *err)
+{
+    const struct rml_rope_scaling *s = &c->rope_scaling;
+    bool yarn = s->type == RML_ROPE_SCALING_YARN, llama3 = s->type == RML_ROPE_SCALING_LLAMA3;
+    /* YaRN divides by the logarithm of theta. */
+    if (!is_positive(c->rope_theta) || (yarn && c->rope_theta <= 1))
+        return rmli_fail(err, RML_FORMAT, file, -1, "the rotary base is %g, expected more than %d",
+                         c->rope_theta, yarn);
+    if (c->rope_local_theta != 0 && !is_positive(c->rope_local_theta))
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "the rotary base of sliding layers is %g, expected more than 0",
+                         c->rope_local_theta);
+
+    const struct {
+        const char *what;
+        double value;
+        bool used;
+    } numbers[] = {
+        {"factor", s->factor, yarn || llama3 || s->type == RML_ROPE_SCALING_LINEAR},
+        {"original context", s->original_context, yarn || llama3},
+        {"low_freq_factor", s->low_freq_factor, llama3},
+        {"high_freq_factor", s->high_freq_factor, llama3},
+        {"beta_fast", s->beta_fast, yarn},
+        {"beta_slow", s->beta_slow, yarn},
+        {"attention factor", s->attention_factor, yarn},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].used && !is_positive(numbers[i].value))
+            return rmli_fail(err, RML_FORMAT, file, -1,
+                             "the %s of the rotary scaling is %g, expected more than 0",
+                             numbers[i].what, numbers[i].value);
+    if (llama3 && s->high_freq_factor <= s->low_freq_factor)
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "high_freq_factor is %g, expected more than low_freq_factor, %g",
+                         s->high_freq_factor, s->low_freq_factor);
+    if (yarn && s->beta_fast < s->beta_slow)
+        return rmli_fail(err, RML_FORMAT, file, -1,
+                         "beta_fast is %g, expected at least beta_slow, %g", s->beta_fast,
+                         s->beta_slow);
+    return true;
+}
+
+bool rmli_model_config_validate(const struct rml_model_config *config, const char *file,
+                                struct rml_error *err)
+{
+    const struct {
+        const char *what;
+        float value;
+    } scales[] = {
+        {"epsilon of the norms", config->norm_eps},
+        {"embedding scale", config->embedding_scale},
+        {"attention scale", config->attention_scale},
+    };
+    if (!validate_sizes(config, file, err) || !validate_feed_forward(config, file, err))
+        return false;
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+        if (!is_positive((double)scales[i].value))
+            return rmli_fail(err, RML_FORMAT, file, -1, "the %s is %g, expected more than 0",
+                             scales[i].what, (double)scales[i].value);
+    return validate_rope(config, file, err);
+}
+
+uint64_t rml_parameter_count(const struct rml_model_config *c)
+{
+    uint64_t n_embd = c->n_embd;
+    uint64_t q_rows = (uint64_t)c->n_head * c->head_dim;
+    uint64_t kv_rows = (uint64_t)c->n_head_kv * c->head_dim;
+
+    uint64_t layer = 2 * n_embd * (q_rows + kv_rows) + 2 * n_embd;
+    if (c->attention_bias)
+        layer += q_rows + 2 * kv_rows;
+    if (c->qk_norm == RML_QK_NORM_HEAD)
+        layer += 2 * (uint64_t)c->head_dim;
+    if (c->qk_norm == RML_QK_NORM_WHOLE)
+        layer += q_rows + kv_rows;
+    if (c->sandwich_norms)
+        layer += 2 * n_embd;
+    if (c->n_expert)
+        layer += c->n_expert * (n_embd + 3 * n_embd * c->n_ff_expert);
+    else
+        layer += 3 * n_embd * c->n_ff;
+
+    uint64_t vocabulary = n_embd * c->n_vocab;
+    return c->n_layer * layer + n_embd + vocabulary * (c->tied_head ? 1 : 2);
+}
+
+double rmli_yarn_attention_factor(double factor, double mscale, double mscale_all_dim)
+{
+    if (factor <= 1)
+        return 1;
+    if (mscale == 0 || mscale_all_dim == 0)
+        return 0.1 * log(factor) + 1;
+    return (0.1 * mscale * log(factor) + 1) / (0.1 * mscale_all_dim * log(factor) + 1);
+}
+
+float rmli_inverse_sqrt(double n)
+{
+    return (float)(1 / sqrt(n));
+}
