@@ -66,7 +66,7 @@ struct store;
  *                     older one; an SQLite older than 3.37
  */
 struct store *store_open(const char *path, enum store_mode mode, struct rml_error *err);
-void store_close(struct store *store); /* NULL is allowed */
+void store_close(struct store *store);             /* NULL is allowed */
 const char *store_file(const struct store *store); /* the path it was opened with; NULL for NULL */
 
 /* ---- Runs --------------------------------------------------------------- */
@@ -111,8 +111,8 @@ struct rml_model_config;
 /* A checkpoint. Its identity is the content hash; the facts of one that is known
  * already are brought up to date. */
 struct store_model {
-    const char *content_sha256;            /* 64 hex digits (rml_checkpoint_content_sha256) */
-    const char *file_name;                 /* of the checkpoint; folders are cut off */
+    const char *content_sha256; /* 64 hex digits (rml_checkpoint_content_sha256) */
+    const char *file_name;      /* of the checkpoint; folders are cut off */
     uint64_t file_nbytes;
     const struct rml_model_config *config; /* the recipe: goes into columns and config_json */
     const char *weight_dtype;              /* the one of most bytes, "Q4_K" */
@@ -134,11 +134,11 @@ struct store_golden {
     const char *k_dtype, *v_dtype;
     const char *isa;
     int threads;
-    int64_t n_positions;          /* compared */
-    double max_abs_error;         /* over logits; NaN is stored as NULL */
+    int64_t n_positions;  /* compared */
+    double max_abs_error; /* over logits; NaN is stored as NULL */
     double max_logsumexp_error;
-    double tolerance;             /* logit_abs that held */
-    const char *first_bad;        /* NULL: none; else where, in words */
+    double tolerance;      /* logit_abs that held */
+    const char *first_bad; /* NULL: none; else where, in words */
     bool passed;
 };
 
@@ -147,23 +147,22 @@ int64_t store_add_golden(struct store *store, int64_t run_id, const struct store
 
 /* ---- Benchmarks ----------------------------------------------------------- */
 
-/* What was measured. Equal case_keys are the same case, whatever the run. */
+/* What was measured: the members together are its identity. */
 struct store_case {
-    const char *case_key;   /* NULL: derived from all members below */
     const char *suite;      /* "attention", "decoder" */
     const char *name;       /* what within the suite */
     int work_version;       /* raised when the suite's work changes: rows then no longer compare */
     const char *engine;     /* "rml"; a peer's name */
     const char *arithmetic; /* NULL: does not apply; so for all text below */
     const char *isa;
-    int64_t model_id;       /* 0: no checkpoint (random weights) */
+    int64_t model_id; /* 0: no checkpoint (random weights) */
     const char *weight_dtype;
     const char *k_dtype, *v_dtype;
     int threads;
-    int64_t n_batch;  /* sequences or rows at once */
-    int64_t n_prompt; /* tokens of a prefill; -1 does not apply, so for all below */
-    int64_t n_gen;    /* tokens decoded */
-    int64_t n_depth;  /* tokens already cached */
+    int64_t n_batch;         /* sequences or rows at once */
+    int64_t n_prompt;        /* tokens of a prefill; -1 does not apply, so for all below */
+    int64_t n_gen;           /* tokens decoded */
+    int64_t n_depth;         /* tokens already cached */
     const char *params_json; /* an object with what else fixes the work */
 };
 
@@ -187,22 +186,26 @@ struct store_token_time {
     int64_t t_mono_ns;
 };
 
+/* All members in one readable text, the same wherever the case is measured; to be freed, NULL
+ * when memory is exhausted. model_sha256: the content hash of the model, NULL without one. */
+char *store_case_key(const struct store_case *bench_case, const char *model_sha256);
+
 enum store_status { STORE_OK, STORE_ERROR, STORE_SKIPPED, STORE_UNSTABLE };
 const char *store_status_name(enum store_status status); /* "ok", "error" ... */
 
 struct store_result {
-    const char *arm;            /* NULL: none; of a comparison: which side */
+    const char *arm; /* NULL: none; of a comparison: which side */
     const char *engine_version;
     enum store_status status;
-    const char *error;          /* with STORE_ERROR and STORE_SKIPPED the reason, else NULL */
+    const char *error; /* with STORE_ERROR and STORE_SKIPPED the reason, else NULL */
     int64_t warmup_iters;
-    int64_t iters_per_rep;      /* 0 when nothing was measured */
-    double items_per_iter;      /* rows (tokens) that an iteration processes */
-    double bytes_per_iter;      /* read and written, from shapes; negative: not known */
-    double flops_per_iter;      /* 2 for each multiply-add, from shapes */
-    int64_t rss_bytes;          /* resident set after the case; -1: not known */
-    int64_t kv_bytes;           /* of the cache in use; -1: none */
-    const char *output_sha256;  /* of what the timed code computed; NULL when it did not */
+    int64_t iters_per_rep;     /* 0 when nothing was measured */
+    double items_per_iter;     /* rows (tokens) that an iteration processes */
+    double bytes_per_iter;     /* read and written, from shapes; negative: not known */
+    double flops_per_iter;     /* 2 for each multiply-add, from shapes */
+    int64_t rss_bytes;         /* resident set after the case; -1: not known */
+    int64_t kv_bytes;          /* of the cache in use; -1: none */
+    const char *output_sha256; /* of what the timed code computed; NULL when it did not */
     const struct store_sample *samples;
     size_t n_samples;
     const struct store_token_time *token_times;

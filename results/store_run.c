@@ -1,0 +1,307 @@
+/*
+ * Runs: begun as `running` with host, build and environment, ended with a state.
+ */
+#include "results/store_private.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/utf8.h"
+#include "results/build_record.h"
+#include "results/host.h"
+#include "results/process_identity.h"
+#include "results/run_env.h"
+
+static const char *const kind_names[] = {
+    [STORE_RUN_BENCH] = "bench", [STORE_RUN_GOLDEN] = "golden",     [STORE_RUN_EVAL] = "eval",
+    [STORE_RUN_CHAT] = "chat",   [STORE_RUN_QUANTIZE] = "quantize", [STORE_RUN_IMPORT] = "import",
+};
+
+static const char *const state_names[] = {
+    [STORE_COMPLETE] = "complete", [STORE_FAILED] = "failed", [STORE_ABORTED] = "aborted"};
+
+static int64_t now_utc_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- Host and build ------------------------------------------------------------------ */
+
+/* An INSERT that meets an equal key must still give the id, so it updates something: the
+ * name of the machine, which may have changed. */
+static int64_t upsert_host(struct store *store, const struct host_facts *h, struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO host(fingerprint, hostname, arch, cpu_vendor, cpu_model, family, model,"
+               " stepping, microcode, isa_flags, cores, threads, l1d_bytes, l2_bytes, l3_bytes,"
+               " mem_bytes, numa_nodes, hypervisor)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+               " ON CONFLICT(fingerprint) DO UPDATE SET hostname = excluded.hostname"
+               " RETURNING id");
+    query_text(&q, h->fingerprint);
+    query_text(&q, h->hostname);
+    query_text(&q, h->arch);
+    query_text(&q, h->cpu_vendor);
+    query_text(&q, h->cpu_model);
+    query_count(&q, h->family);
+    query_count(&q, h->model);
+    query_count(&q, h->stepping);
+    query_text(&q, h->microcode[0] ? h->microcode : NULL);
+    query_text(&q, h->isa_flags);
+    query_count(&q, h->cores);
+    query_count(&q, h->threads);
+    query_count(&q, h->l1d_bytes);
+    query_count(&q, h->l2_bytes);
+    query_count(&q, h->l3_bytes);
+    query_count(&q, h->mem_bytes);
+    query_count(&q, h->numa_nodes);
+    query_text(&q, h->hypervisor[0] ? h->hypervisor : NULL);
+    int64_t id = query_id(&q);
+    return query_release(&q, "storing the host", err) ? id : -1;
+}
+
+static int64_t upsert_build(struct store *store, const struct build_record *b,
+                            struct rml_error *err)
+{
+    const struct build_info *info = b->info;
+    bool git = info->git_commit[0] != 0;
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO build(binary_sha256, version, git_commit, git_dirty, git_diff_sha256,"
+               " commit_unix_s, compiler, cflags, ldflags, libc)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+               " ON CONFLICT(binary_sha256) DO UPDATE SET version = excluded.version"
+               " RETURNING id");
+    query_text(&q, b->binary_sha256);
+    query_text(&q, info->version);
+    query_text(&q, git ? info->git_commit : NULL);
+    query_count(&q, git ? info->git_dirty : -1);
+    query_text(&q, info->git_diff_sha256[0] ? info->git_diff_sha256 : NULL);
+    query_count(&q, git ? info->commit_unix_s : -1);
+    query_text(&q, info->compiler);
+    query_text(&q, info->cflags);
+    query_text(&q, info->ldflags);
+    query_text(&q, b->libc[0] ? b->libc : NULL);
+    int64_t id = query_id(&q);
+    return query_release(&q, "storing the build", err) ? id : -1;
+}
+
+/* ---- Texts of a run -------------------------------------------------------------------- */
+
+/* Version 4: random, but for six bits. */
+static bool make_uuid(char uuid[37], struct rml_error *err)
+{
+    unsigned char b[16];
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+        return rmli_fail(err, RML_IO, NULL, -1, "the kernel gives no random numbers");
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    char *p = uuid;
+    for (int i = 0; i < 16; i++)
+        p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+    return true;
+}
+
+/* A JSON string of text from outside; each byte that is no UTF-8 becomes U+FFFD. */
+static json_t *string_of(const char *text)
+{
+    json_t *plain = json_string(text);
+    if (plain)
+        return plain;
+    size_t n = strlen(text), used = 0;
+    char *clean = malloc(3 * n + 1);
+    if (!clean)
+        return NULL;
+    while (n > 0) {
+        size_t length = rmli_utf8_sequence_nbytes((const uint8_t *)text, n);
+        if (length > 0)
+            memcpy(clean + used, text, length);
+        else
+            memcpy(clean + used, "\xef\xbf\xbd", 3);
+        used += length ? length : 3;
+        text += length ? length : 1;
+        n -= length ? length : 1;
+    }
+    json_t *string = json_stringn(clean, used);
+    free(clean);
+    return string;
+}
+
+static char *argv_json(const struct store_run *run)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < run->argc; i++)
+        json_array_append_new(array, string_of(run->argv[i]));
+    char *text = json_dumps(array, JSON_COMPACT);
+    json_decref(array);
+    return text;
+}
+
+/* What bears on a run; never the whole environment, which may hold secrets. */
+static char *env_json(void)
+{
+    static const char *const allowed[] = {
+        "RML_CPU",
+        "RML_THREADS",
+        "RML_DB",
+        "RML_MODELS_DIR",
+        "HF_HOME",
+        "HF_HUB_CACHE",
+        "LD_PRELOAD",
+        "GLIBC_TUNABLES",
+        "MALLOC_ARENA_MAX",
+        "LANG",
+        "LC_ALL",
+        "CI",
+        NULL,
+    };
+    json_t *object = json_object();
+    for (const char *const *name = allowed; *name; name++) {
+        const char *value = getenv(*name);
+        if (value)
+            json_object_set_new(object, *name, string_of(value));
+    }
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return text;
+}
+
+/* ---- Environment ------------------------------------------------------------------------ */
+
+struct env_rows {
+    struct query q;
+    int64_t run_id;
+    const char *phase;
+};
+
+static bool add_env_row(void *user, const char *key, const char *value, const char *reason)
+{
+    struct env_rows *rows = user;
+    query_int(&rows->q, rows->run_id);
+    query_text(&rows->q, rows->phase);
+    query_text(&rows->q, key);
+    query_text(&rows->q, value);
+    query_text(&rows->q, reason);
+    query_run(&rows->q);
+    return rows->q.rc == SQLITE_OK;
+}
+
+static bool add_env(struct store *store, int64_t run_id, const char *phase, struct rml_error *err)
+{
+    struct env_rows rows = {.run_id = run_id, .phase = phase};
+    query_init(&rows.q, store,
+               "INSERT INTO run_env(run_id, phase, key, value, reason) VALUES (?, ?, ?, ?, ?)");
+    run_env_read("", add_env_row, &rows);
+    return query_release(&rows.q, "storing the environment", err);
+}
+
+/* ---- Begin, heartbeat, end --------------------------------------------------------------- */
+
+static int64_t insert_run(struct store *store, const struct store_run *run,
+                          const struct process_identity *self, struct rml_error *err)
+{
+    char uuid[37];
+    char *argv = argv_json(run), *env = env_json();
+    int64_t id = -1;
+    if (!argv || !env) {
+        rmli_fail(err, RML_NO_MEMORY, store->path, -1, "no memory to store a run");
+    } else if (make_uuid(uuid, err)) {
+        int64_t now = now_utc_ns();
+        struct query q;
+        query_init(&q, store,
+                   "INSERT INTO run(uuid, kind, state, host_id, build_id, start_ns, heartbeat_ns,"
+                   " pid, pid_start_ticks, pid_namespace, boot_id, hostname, argv_json, env_json,"
+                   " seed, label)"
+                   " VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
+        query_text(&q, uuid);
+        query_text(&q, kind_names[run->kind]);
+        query_int(&q, store->host_id);
+        query_int(&q, store->build_id);
+        query_int(&q, now);
+        query_int(&q, now);
+        query_int(&q, self->pid);
+        query_count(&q, self->start_ticks);
+        query_text(&q, self->pid_namespace);
+        query_text(&q, self->boot_id);
+        query_text(&q, self->hostname);
+        query_text(&q, argv);
+        query_text(&q, env);
+        query_count(&q, run->seed);
+        query_text(&q, run->label);
+        id = query_id(&q);
+        if (!query_release(&q, "storing a run", err))
+            id = -1;
+    }
+    free(argv);
+    free(env);
+    return id;
+}
+
+int64_t store_begin_run(struct store *store, const struct store_run *run, struct rml_error *err)
+{
+    if (!store)
+        return 0;
+    struct host_facts host;
+    struct build_record build;
+    struct process_identity self;
+    /* Reading these takes some ms (the binary is hashed): before the lock is taken. */
+    if (!host_facts_read(&host, "", err) || !build_record_read(&build, err))
+        return -1;
+    process_identity_read(&self);
+
+    if (!store_begin(store, "storing a run", err))
+        return -1;
+    int64_t id = -1;
+    store->host_id = upsert_host(store, &host, err);
+    store->build_id = store->host_id < 0 ? -1 : upsert_build(store, &build, err);
+    if (store->build_id >= 0)
+        id = insert_run(store, run, &self, err);
+    bool ok = id >= 0 && add_env(store, id, "start", err);
+    return store_end(store, ok, "storing a run", err) ? id : -1;
+}
+
+bool store_heartbeat(struct store *store, int64_t run_id, struct rml_error *err)
+{
+    if (!store)
+        return true;
+    struct query q;
+    query_init(&q, store, "UPDATE run SET heartbeat_ns = ? WHERE id = ?");
+    query_int(&q, now_utc_ns());
+    query_int(&q, run_id);
+    query_run(&q);
+    return query_release(&q, "storing a sign of life", err);
+}
+
+bool store_finish_run(struct store *store, int64_t run_id, enum store_run_state state,
+                      int exit_code, struct rml_error *err)
+{
+    if (!store)
+        return true;
+    if (!store_begin(store, "ending a run", err))
+        return false;
+    struct query q;
+    int64_t now = now_utc_ns();
+    query_init(&q, store,
+               "UPDATE run SET state = ?, exit_code = ?, end_ns = ?, heartbeat_ns = ?"
+               " WHERE id = ? AND state = 'running'");
+    query_text(&q, state_names[state]);
+    query_int(&q, exit_code);
+    query_int(&q, now);
+    query_int(&q, now);
+    query_int(&q, run_id);
+    query_run(&q);
+    bool ok = query_release(&q, "ending a run", err);
+    if (ok && sqlite3_changes(store->db) != 1)
+        ok = rmli_fail(err, RML_INVALID_ARGUMENT, store->path, -1,
+                       "run %" PRId64 " is not running, so it cannot be ended", run_id);
+    ok = ok && add_env(store, run_id, "end", err);
+    return store_end(store, ok, "ending a run", err);
+}
