@@ -57,8 +57,8 @@ class Model:
         self.weights = weights
         self.router_gap = np.inf  # least gap between a chosen and a refused expert
 
-    def logits(self, tokens, on_residual=None):
-        """All positions' logits, [n][vocab]. on_residual(layer, branch, x) sees the
+    def logits(self, tokens, positions=None, on_residual=None):
+        """The logits of all positions, or of those listed, [n][vocab]. on_residual(layer, branch, x) sees the
         residual stream after each branch, with the names of a golden file."""
         r, w = self.recipe, self.weights
         on_residual = on_residual or (lambda layer, branch, x: None)
@@ -77,7 +77,7 @@ class Model:
         x = rms_norm(x, w["output_norm.weight"], r.eps)
         on_residual(r.n_layers, "output", x)
         head = w["token_embd.weight" if r.tied_head else "output.weight"]
-        return x @ head.T
+        return (x if positions is None else x[positions]) @ head.T
 
     def _attention(self, layer, x):
         r = self.recipe
@@ -175,7 +175,7 @@ def main():
             head = " ".join(f"{v:.7g}" for v in x[-1, :4])
             print(f"layer {layer} {branch}: norm {np.linalg.norm(x[-1]):.9g}  starts {head}")
 
-    logits = model.logits(tokens, show)
+    logits = model.logits(tokens, on_residual=show)
     for position, row in enumerate(logits):
         best = np.argsort(-row, kind="stable")[:5]
         print(position, " ".join(f"{i}:{row[i]:.9g}" for i in best))
