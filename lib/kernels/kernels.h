@@ -137,7 +137,7 @@ struct rmli_vector_kernels {
  *                multiple of 4 bytes; g = largest power of two that divides
  *                head_dim, at most 32; value = scale * (float)q in f32
  * i8: scale = max|x| / 127, q = x * (127 / max|x|) to nearest even, zeros when
- * max|x| is 0. */
+ * max|x| is below 2^-120. A group with an infinity or a NaN reads as NaN. */
 size_t rmli_kv_group(size_t head_dim);
 size_t rmli_kv_head_nbytes(enum rml_kv_dtype dtype, size_t head_dim);
 
@@ -149,10 +149,13 @@ struct rmli_attention_tile {
     const float *const *q; /* [n_rows] -> [head_dim] */
     const uint8_t *first; /* [n_rows] keys [first, last) of the block are seen */
     const uint8_t *last;  /* by the row; first < last <= RMLI_ATTENTION_BLOCK */
-    float *weights;       /* [n_rows][RMLI_ATTENTION_BLOCK] scores, then exp(score - max) */
+    float *weights;       /* [n_rows][RMLI_ATTENTION_BLOCK] scores, then exp(score - max);
+                             outside [first, last) undefined */
     float *max;           /* [n_rows] */
     float *sum;           /* [n_rows] */
     float *out;           /* [n_rows][head_dim] */
+    const uint8_t *next;  /* a hint: what scores and values may prefetch, for it is read */
+    size_t next_nbytes;   /* after them; 0: nothing */
 };
 
 struct rmli_attention_kernels {
@@ -161,7 +164,9 @@ struct rmli_attention_kernels {
     void (*scores[RML_N_KV_DTYPES])(const struct rmli_attention_tile *t, const uint8_t *keys,
                                     size_t key_nbytes);
     /* max[r] = largest score, weights = exp(score - max), sum[r] = their sum in
-     * 8 lanes by t % 8 (additions; lanes folded as in lane order). */
+     * 8 lanes by t % 8 (additions; lanes folded as in lane order). NaN and +inf
+     * among the scores make sum and output NaN; -inf weighs 0, and when there is
+     * nothing else, max is -inf, sum 0 and output 0. */
     void (*softmax)(const struct rmli_attention_tile *t);
     /* out[r][d] = sum over t in [first, last) ascending, acc = fma(weight, value, acc)
      * from +0. */
@@ -170,7 +175,8 @@ struct rmli_attention_kernels {
     /* Merges a reduced block (b) into a running state (a), one row:
      * m = max(am, bm), ca = exp(am - m), cb = exp(bm - m),
      * a_sum = a_sum * ca + b_sum * cb, a_out[d] = a_out[d] * ca + b_out[d] * cb
-     * (two products and one addition, no fma). */
+     * (two products and one addition, no fma); in exponents an m of -inf counts
+     * as 0. */
     void (*merge)(float *a_max, float *a_sum, float *a_out, float b_max, float b_sum,
                   const float *b_out, size_t head_dim);
     /* Writes one head row of a cache. */
