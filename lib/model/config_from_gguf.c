@@ -27,14 +27,15 @@ static const struct architecture {
     const char *name, *model_type;
     enum rml_rope_pairing pairing;
     bool gemma;
+    bool needs_experts;
     bool expert_weights_norm; /* when the file does not say; llama.cpp's graphs */
 } architectures[] = {
-    {"llama", "llama", RML_ROPE_INTERLEAVED, false, true}, /* mixtral when it has experts */
-    {"qwen2", "qwen2", RML_ROPE_HALF, false, true},
-    {"qwen3", "qwen3", RML_ROPE_HALF, false, true},
-    {"qwen3moe", "qwen3_moe", RML_ROPE_HALF, false, true},
-    {"gemma3", "gemma3_text", RML_ROPE_HALF, true, true},
-    {"olmoe", "olmoe", RML_ROPE_HALF, false, false},
+    {"llama", "llama", RML_ROPE_INTERLEAVED, false, false, true}, /* mixtral when it has experts */
+    {"qwen2", "qwen2", RML_ROPE_HALF, false, false, true},
+    {"qwen3", "qwen3", RML_ROPE_HALF, false, false, true},
+    {"qwen3moe", "qwen3_moe", RML_ROPE_HALF, false, true, true},
+    {"gemma3", "gemma3_text", RML_ROPE_HALF, true, false, true},
+    {"olmoe", "olmoe", RML_ROPE_HALF, false, true, false},
 };
 /* clang-format on */
 
@@ -180,6 +181,10 @@ static void read_feed_forward(struct reader *r, const struct architecture *a,
 {
     bool normalize = a->expert_weights_norm;
     get_u32(r, "expert_count", &c->n_expert);
+    if (c->n_expert == 0 && a->needs_experts && r->ok) {
+        key_of(r, "expert_count");
+        fail(r, RML_FORMAT, NULL, "is missing or 0, expected a number of experts");
+    }
     if (c->n_expert == 0) {
         require_u32(r, "feed_forward_length", &c->n_ff);
         return;

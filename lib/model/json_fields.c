@@ -24,7 +24,8 @@ void rmli_field_show(const json_t *value, char *out, size_t out_nbytes)
         return;
     }
     /* jansson writes whole tokens that fit and returns the full size. */
-    size_t n = json_dumpb(value, out, out_nbytes - 1, JSON_COMPACT | JSON_ENCODE_ANY);
+    size_t n = json_dumpb(value, out, out_nbytes - 1,
+                          JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
     if (n == 0) {
         snprintf(out, out_nbytes, "a value that cannot be shown");
     } else if (n < out_nbytes) {

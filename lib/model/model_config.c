@@ -19,7 +19,10 @@ bool rml_model_config_read(const struct rml_checkpoint *cp, struct rml_model_con
         if (!rmli_config_from_gguf(cp, &read, err))
             return false;
     } else {
-        snprintf(file, sizeof file, "%s/config.json", rml_checkpoint_path(cp));
+        const char *folder = rml_checkpoint_path(cp);
+        size_t n = strlen(folder);
+        bool has_slash = n > 0 && folder[n - 1] == '/';
+        snprintf(file, sizeof file, "%s%sconfig.json", folder, has_slash ? "" : "/");
         if (!rmli_config_from_json(rmli_checkpoint_config(cp), file, &read, err))
             return false;
     }

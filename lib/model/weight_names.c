@@ -89,22 +89,39 @@ static void fill_in(char *out, const char *pattern, uint32_t layer, uint32_t exp
     out[n] = '\0';
 }
 
-int rmli_weight_names(enum rml_checkpoint_kind kind, const char *model_type,
-                      enum rmli_weight weight, uint32_t layer, uint32_t expert,
-                      char names[RMLI_WEIGHT_MAX_NAMES][RMLI_WEIGHT_NAME_NBYTES])
+/* The names of the Hugging Face convention, without those of a bare base model. */
+static int hf_names(const char *model_type, enum rmli_weight weight, uint32_t layer,
+                    uint32_t expert, char names[][RMLI_WEIGHT_NAME_NBYTES])
 {
-    const char *common = kind == RML_CHECKPOINT_GGUF ? names_of[weight].gguf : names_of[weight].hf;
     int n = 0;
-    for (size_t i = 0; kind == RML_CHECKPOINT_HF && i < sizeof other_names / sizeof other_names[0];
-         i++) {
+    for (size_t i = 0; i < sizeof other_names / sizeof other_names[0]; i++) {
         if (other_names[i].weight != weight || strcmp(other_names[i].model_type, model_type) != 0)
             continue;
         fill_in(names[n++], other_names[i].hf, layer, expert);
         if (other_names[i].alone)
             return n;
     }
-    if (common)
-        fill_in(names[n++], common, layer, expert);
+    if (names_of[weight].hf)
+        fill_in(names[n++], names_of[weight].hf, layer, expert);
+    return n;
+}
+
+int rmli_weight_names(enum rml_checkpoint_kind kind, const char *model_type,
+                      enum rmli_weight weight, uint32_t layer, uint32_t expert,
+                      char names[RMLI_WEIGHT_MAX_NAMES][RMLI_WEIGHT_NAME_NBYTES])
+{
+    if (kind == RML_CHECKPOINT_GGUF) {
+        if (!names_of[weight].gguf)
+            return 0;
+        fill_in(names[0], names_of[weight].gguf, layer, expert);
+        return 1;
+    }
+    int n = hf_names(model_type, weight, layer, expert, names);
+    /* Saved from the base class (LlamaModel, ...), a model has no outer module. */
+    size_t prefix = strlen("model.");
+    for (int i = 0, n_full = n; i < n_full; i++)
+        if (strncmp(names[i], "model.", prefix) == 0)
+            memmove(names[n++], names[i] + prefix, RMLI_WEIGHT_NAME_NBYTES - prefix);
     return n;
 }
 

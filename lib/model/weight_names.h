@@ -47,7 +47,7 @@ enum rmli_weight {
     RMLI_N_WEIGHTS
 };
 
-enum { RMLI_WEIGHT_NAME_NBYTES = 96, RMLI_WEIGHT_MAX_NAMES = 2 };
+enum { RMLI_WEIGHT_NAME_NBYTES = 96, RMLI_WEIGHT_MAX_NAMES = 4 };
 
 /* The names under which this kind of checkpoint of this model_type may hold a weight, the
  * usual one first; layer and expert are ignored where they have no place. Returns how many,
