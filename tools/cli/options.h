@@ -86,6 +86,9 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
  */
 void cli_start(int argc, char **argv);
 
+/* The command line as it was typed; ends with NULL. Valid after cli_start. */
+char *const *cli_command_line(int *argc);
+
 /* True after SIGINT: finish the item at hand, keep it, and return CLI_INTERRUPTED. A second
  * SIGINT kills. Safe to poll from any thread. */
 bool cli_interrupted(void);

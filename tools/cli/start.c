@@ -29,6 +29,16 @@ bool cli_interrupted(void)
     return interrupted != 0;
 }
 
+/* A copy, because getopt moves the words of argv about. */
+static char **command_line;
+static int n_command_line;
+
+char *const *cli_command_line(int *argc)
+{
+    *argc = n_command_line;
+    return command_line;
+}
+
 static void print_version(FILE *stream, struct argp_state *state)
 {
     (void)state;
@@ -87,6 +97,13 @@ static void keep_standard_streams_open(void)
 void cli_start(int argc, char **argv)
 {
     keep_standard_streams_open();
+    command_line = calloc((size_t)argc + 1, sizeof *command_line);
+    if (!command_line) {
+        perror(program_invocation_short_name);
+        exit(CLI_ERROR);
+    }
+    memcpy(command_line, argv, (size_t)argc * sizeof *command_line);
+    n_command_line = argc;
     argp_err_exit_status = CLI_USAGE;
     argp_program_version_hook = print_version;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -1,0 +1,258 @@
+/*
+ * rml-golden record: writes what a checkpoint computes now as a golden file.
+ */
+#include "goldens/golden_commands.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "goldens/golden_capture.h"
+#include "tools/cli/build_info.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parse.h"
+#include "tools/cli/report.h"
+
+/*
+ * Tolerances of a recorded file. Rerun on the same instruction set the numbers have the same
+ * bits; these leave room for another one, whose sums are ordered differently, on real
+ * checkpoints of some hundred million weights (measured: logits within 3e-4).
+ */
+#define RECORD_LOGIT_ABS 1e-3
+#define RECORD_RESIDUAL_REL 2e-5
+
+enum {
+    KEY_TOKENS = CLI_OWN_KEY,
+    KEY_TEXT,
+    KEY_MESSAGES,
+    KEY_CASE,
+    KEY_NAME,
+    KEY_TOP,
+    KEY_ALL_LOGITS,
+    KEY_GREEDY,
+    KEY_NO_RESIDUAL,
+    KEY_TOLERANCE,
+    KEY_RESIDUAL_REL
+};
+
+struct record {
+    struct cli_options options;
+    const char *checkpoint, *output, *name;
+    struct golden golden; /* cases hold name and tokens */
+    char *case_name;      /* of the next case */
+    struct golden_capture_settings capture;
+};
+
+static const struct argp_option record_options[] = {
+    {"tokens", KEY_TOKENS, "IDS", 0, "A case: token ids separated by commas (any number of times)",
+     0},
+    {"text", KEY_TEXT, "TEXT", 0, "A case: a text; not supported yet", 0},
+    {"messages", KEY_MESSAGES, "FILE", 0, "A case: a chat; not supported yet", 0},
+    {"case", KEY_CASE, "NAME", 0, "Name of the case that follows (case-1, case-2, ...)", 0},
+    {"output", 'o', "FILE", 0, "Write here; - is standard output", 0},
+    {"name", KEY_NAME, "NAME", 0, "Name of the golden (the checkpoint's)", 0},
+    {"top", KEY_TOP, "N", 0, "Keep the N greatest logits of each position (8)", 0},
+    {"all-logits", KEY_ALL_LOGITS, NULL, 0, "Keep every logit", 0},
+    {"greedy", KEY_GREEDY, "N", 0, "Greedy steps after the prompt (8)", 0},
+    {"no-residual", KEY_NO_RESIDUAL, NULL, 0,
+     "Keep no fingerprints of the residual stream: a smaller file, whose check cannot name a layer",
+     0},
+    {"tolerance", KEY_TOLERANCE, "X", 0, "What a logit or logsumexp may differ (0.001)", 0},
+    {"residual-rel", KEY_RESIDUAL_REL, "X", 0,
+     "What a fingerprint may differ, relative to its norm (0.00002)", 0},
+    {0},
+};
+
+static void add_case(struct argp_state *state, struct record *record, const char *ids)
+{
+    struct golden *golden = &record->golden;
+    struct golden_case *c = &golden->cases[golden->n_cases];
+    const char *bad;
+    if (!cli_parse_ids(ids, &c->tokens, &c->n_tokens, &bad))
+        argp_error(state, "--tokens: '%.40s' found, expected token ids separated by commas", bad);
+    c->name = record->case_name;
+    record->case_name = NULL;
+    if (!c->name && asprintf(&c->name, "case-%zu", golden->n_cases + 1) < 0)
+        argp_failure(state, CLI_ERROR, 0, "no memory for a name");
+    for (size_t i = 0; i < golden->n_cases; i++)
+        if (strcmp(golden->cases[i].name, c->name) == 0)
+            argp_error(state, "--case: '%s' found twice", c->name);
+    golden->n_cases++;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct record *record = state->input;
+    switch (key) {
+    case KEY_TOKENS:
+        add_case(state, record, arg);
+        return 0;
+    case KEY_TEXT:
+    case KEY_MESSAGES:
+        exit(cli_fail(RML_UNSUPPORTED, NULL,
+                      "%s is not supported yet, as text is not encoded here; expected --tokens",
+                      key == KEY_TEXT ? "--text" : "--messages"));
+    case KEY_CASE:
+        free(record->case_name);
+        if (!*arg || !(record->case_name = strdup(arg)))
+            argp_error(state, "--case: '%s' found, expected a name", arg);
+        return 0;
+    case 'o':
+        record->output = arg;
+        return 0;
+    case KEY_NAME:
+        if (!*arg)
+            argp_error(state, "--name: '' found, expected a name");
+        record->name = arg;
+        return 0;
+    case KEY_TOP:
+        record->capture.n_top = (size_t)cli_arg_u64(state, "--top", arg, 1, INT32_MAX);
+        return 0;
+    case KEY_ALL_LOGITS:
+        record->capture.all_logits = true;
+        return 0;
+    case KEY_GREEDY:
+        record->capture.n_greedy = (size_t)cli_arg_u64(state, "--greedy", arg, 0, 100000);
+        return 0;
+    case KEY_NO_RESIDUAL:
+        record->capture.residual = false;
+        return 0;
+    case KEY_TOLERANCE:
+        record->golden.logit_abs = record->golden.logsumexp_abs =
+            cli_arg_f64(state, "--tolerance", arg, 0, 1e30);
+        return 0;
+    case KEY_RESIDUAL_REL:
+        record->golden.residual_rel = cli_arg_f64(state, "--residual-rel", arg, 0, 1e30);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (record->checkpoint)
+            argp_error(state, "'%s' found, expected one checkpoint only", arg);
+        record->checkpoint = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!record->checkpoint)
+            argp_error(state, "expected a checkpoint");
+        if (record->golden.n_cases == 0)
+            argp_error(state, "expected at least one --tokens");
+        if (!record->output)
+            argp_error(state, "expected -o FILE");
+        if (record->case_name)
+            argp_error(state, "--case: '%s' found, expected a case after it", record->case_name);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp record_argp = {
+    .options = record_options,
+    .parser = parse,
+    .args_doc = "CHECKPOINT --tokens IDS -o FILE",
+    .doc = "Writes what the checkpoint computes now as a golden file: logits and their logsumexp "
+           "at each position, a greedy continuation, and fingerprints of the residual stream after "
+           "each branch of each layer, by which a later check names where it first deviates."};
+
+/* The file's or folder's name, without what every checkpoint has. */
+static char *default_name(const char *checkpoint)
+{
+    char *copy = strdup(checkpoint);
+    if (!copy)
+        return NULL;
+    size_t n = strlen(copy);
+    while (n > 1 && copy[n - 1] == '/')
+        copy[--n] = 0;
+    if (n > 5 && strcmp(copy + n - 5, ".gguf") == 0)
+        copy[n - 5] = 0;
+    char *slash = strrchr(copy, '/');
+    char *name = strdup(slash && slash[1] ? slash + 1 : copy);
+    free(copy);
+    return name;
+}
+
+static bool fill_head(struct record *record, struct golden_engine *engine, struct rml_error *err)
+{
+    struct golden *golden = &record->golden;
+    const struct cli_options *options = &record->options;
+    if (!golden_engine_hash(engine, err))
+        return false;
+    strcpy(golden->model_sha256, engine->sha256);
+    golden->model_arch = strdup(rml_model_config(engine->model)->architecture);
+    golden->name = record->name ? strdup(record->name) : default_name(record->checkpoint);
+    golden->source_engine = strdup("rml");
+    golden->source_version = strdup(build_info.version);
+    golden->source_dtype = strdup("float32");
+    golden->path = strdup(record->checkpoint); /* of errors: the ids are the user's */
+    golden->arithmetic = options->arithmetic_given ? options->arithmetic : RML_ARITHMETIC_F32;
+    golden->k_dtype = options->kv_given ? options->k_dtype : RML_KV_F32;
+    golden->v_dtype = options->kv_given ? options->v_dtype : RML_KV_F32;
+    return (golden->model_arch && golden->name && golden->source_engine && golden->source_version &&
+            golden->source_dtype && golden->path) ||
+           rmli_fail(err, RML_NO_MEMORY, record->checkpoint, -1, "no memory for names");
+}
+
+/* A number that is not finite is no reference: said with its place, and nothing is written. */
+static int refuse_nonfinite(const struct record *record, const struct golden_case *c,
+                            const struct golden_deviation *deviation)
+{
+    char text[256];
+    golden_deviation_text(deviation, text, sizeof text);
+    cli_fail(RML_FORMAT, record->checkpoint, "%s: %s", c->name, text);
+    return CLI_MISMATCH;
+}
+
+static int record_all(struct record *record, struct golden_engine *engine, struct rml_error *err)
+{
+    struct golden *golden = &record->golden;
+    if (!fill_head(record, engine, err))
+        return CLI_ERROR;
+    for (size_t i = 0; i < golden->n_cases; i++)
+        golden->cases[i].n_greedy = record->capture.n_greedy;
+    bool ok = golden_fits(golden, rml_model_config(engine->model), err) &&
+              golden_engine_configure(engine, golden->arithmetic, golden->k_dtype, golden->v_dtype,
+                                      golden_max_tokens(golden), err);
+    for (size_t i = 0; ok && i < golden->n_cases; i++) {
+        struct golden_deviation nonfinite = {0};
+        cli_progress("%s: case %zu of %zu", record->checkpoint, i + 1, golden->n_cases);
+        ok = golden_capture_case(engine, &record->capture, &golden->cases[i], &nonfinite, err);
+        if (nonfinite.kind != GOLDEN_NO_DEVIATION)
+            return refuse_nonfinite(record, &golden->cases[i], &nonfinite);
+    }
+    struct cli_output output;
+    if (!ok || !cli_output_open(&output, record->output, err))
+        return err->code == RML_CANCELLED ? CLI_INTERRUPTED : CLI_ERROR;
+    golden_write(golden, rml_isa_name(rml_context_isa(engine->context)), output.stream);
+    return cli_output_commit(&output, err) ? CLI_PASS : CLI_ERROR;
+}
+
+int golden_record_main(int argc, char **argv)
+{
+    struct record *record = calloc(1, sizeof *record);
+    struct golden_case *cases = calloc((size_t)argc, sizeof *cases);
+    if (!record || !cases) {
+        free(record);
+        free(cases);
+        return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
+    }
+    record->golden.cases = cases;
+    record->golden.logit_abs = record->golden.logsumexp_abs = RECORD_LOGIT_ABS;
+    record->golden.residual_rel = RECORD_RESIDUAL_REL;
+    record->capture = (struct golden_capture_settings){.n_top = 8, .n_greedy = 8, .residual = true};
+    cli_parse(&record->options, CLI_OPT_RUN_MODEL, &record_argp, argc, argv, record);
+
+    struct rml_error err = RML_ERROR_INIT;
+    struct golden_engine engine = {0};
+    int code = CLI_ERROR;
+    struct rml_thread_pool *pool = rml_thread_pool_create(record->options.threads, &err);
+    if (pool && golden_engine_init(&engine, record->checkpoint, pool, &err))
+        code = record_all(record, &engine, &err);
+    if (code == CLI_ERROR)
+        cli_error(&err);
+    cli_progress_clear();
+    golden_engine_release(&engine);
+    rml_thread_pool_destroy(pool);
+    golden_release(&record->golden);
+    free(record);
+    return code;
+}

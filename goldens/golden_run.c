@@ -1,0 +1,129 @@
+/*
+ * The run in the results database that a check is.
+ */
+#include "goldens/golden_run.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "goldens/golden_judge.h"
+#include "tools/cli/report.h"
+
+bool golden_run_begin(struct golden_run *run, const struct cli_options *options,
+                      struct rml_error *err)
+{
+    *run = (struct golden_run){0};
+    if (options->no_db)
+        return true;
+    char path[PATH_MAX];
+    if (!store_path(options->db, path, sizeof path, err) ||
+        !(run->store = store_open(path, STORE_WRITE, err)))
+        return false;
+    struct store_run what = {.kind = STORE_RUN_GOLDEN, .seed = -1};
+    what.argv = cli_command_line(&what.argc);
+    run->run_id = store_begin_run(run->store, &what, err);
+    if (run->run_id < 0) {
+        store_close(run->store);
+        run->store = NULL;
+        return false;
+    }
+    return true;
+}
+
+static bool add_model(struct golden_run *run, struct golden_engine *engine, struct rml_error *err)
+{
+    if (!golden_engine_hash(engine, err))
+        return false;
+    if (strcmp(run->model_sha256, engine->sha256) == 0)
+        return true;
+    const struct rml_checkpoint *cp = rml_model_checkpoint(engine->model);
+    struct store_model model = {
+        .content_sha256 = engine->sha256,
+        .file_name = rml_checkpoint_path(cp),
+        .file_nbytes = rml_checkpoint_nbytes(cp),
+        .config = rml_model_config(engine->model),
+        .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(engine->model))->name,
+    };
+    run->model_id = store_upsert_model(run->store, &model, err);
+    if (run->model_id < 0)
+        return false;
+    strcpy(run->model_sha256, engine->sha256);
+    return true;
+}
+
+bool golden_run_add(struct golden_run *run, struct golden_engine *engine,
+                    const struct golden *golden, const struct golden_verdict *verdict,
+                    size_t case_index, struct rml_error *err)
+{
+    if (!run->store)
+        return true;
+    if (!add_model(run, engine, err))
+        return false;
+
+    const struct golden_case *c = &golden->cases[case_index];
+    const struct golden_outcome *outcome = &verdict->outcomes[case_index];
+    const struct golden_settings *settings = &verdict->settings;
+    char first[256], *name = NULL;
+    golden_deviation_text(&outcome->first, first, sizeof first);
+    bool deviates = outcome->first.kind != GOLDEN_NO_DEVIATION;
+    if (asprintf(&name, "%s/%s", golden->name, c->name) < 0)
+        return rmli_fail(err, RML_NO_MEMORY, golden->path, -1, "no memory for a name");
+
+    struct store_golden row = {
+        .model_id = run->model_id,
+        .name = name,
+        .reference_sha256 = golden->sha256,
+        .arithmetic = rml_arithmetic_name(settings->arithmetic),
+        .k_dtype = rml_kv_dtype_name(settings->k_dtype),
+        .v_dtype = rml_kv_dtype_name(settings->v_dtype),
+        .isa = verdict->isa,
+        .threads = (int)verdict->threads,
+        .n_positions = (int64_t)outcome->n_positions,
+        .max_abs_error = outcome->max_abs_error,
+        .max_logsumexp_error = outcome->max_logsumexp_error,
+        .tolerance = settings->logit_abs,
+    };
+    bool ok = true;
+    if (c->n_positions > 0) {
+        row.kind = "logits";
+        row.passed = outcome->logits_passed;
+        row.first_bad = deviates && !row.passed ? first : NULL;
+        ok = store_add_golden(run->store, run->run_id, &row, err) > 0;
+    }
+    row.max_abs_error = row.max_logsumexp_error = NAN; /* NULL: of logits only */
+    if (ok && c->n_greedy > 0) {
+        row.kind = "greedy";
+        row.n_positions = (int64_t)outcome->n_greedy_compared;
+        row.passed = outcome->greedy_equal && outcome->first.kind != GOLDEN_NONFINITE;
+        row.first_bad = deviates && !row.passed ? first : NULL;
+        ok = store_add_golden(run->store, run->run_id, &row, err) > 0;
+    }
+    if (ok && outcome->n_residual > 0) {
+        row.kind = "residual";
+        row.n_positions = (int64_t)outcome->n_residual;
+        row.max_abs_error = outcome->max_residual_error;
+        row.tolerance = settings->residual_rel;
+        row.passed = outcome->residual_passed;
+        row.first_bad = deviates && !row.passed ? first : NULL;
+        ok = store_add_golden(run->store, run->run_id, &row, err) > 0;
+    }
+    free(name);
+    return ok;
+}
+
+int golden_run_end(struct golden_run *run, int exit_code)
+{
+    if (!run->store)
+        return exit_code;
+    enum store_run_state state = exit_code == CLI_INTERRUPTED ? STORE_ABORTED
+                                 : exit_code == CLI_ERROR     ? STORE_FAILED
+                                                              : STORE_COMPLETE;
+    struct rml_error err = RML_ERROR_INIT;
+    if (!store_finish_run(run->store, run->run_id, state, exit_code, &err))
+        exit_code = cli_error(&err);
+    store_close(run->store);
+    run->store = NULL;
+    return exit_code;
+}
