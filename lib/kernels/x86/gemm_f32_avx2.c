@@ -9,8 +9,10 @@
  *
  *     panel  [PANEL_ROWS / 4][PANEL_NELEMS / 8][4 rows][8 elements]
  *
- * Longer rows are cut along k. The sums of all tiles then wait in memory, lanes
- * unfolded, so that cutting does not change the order of additions:
+ * Many vectors are cut into batches that stay in the second level cache while
+ * all panels pass. Rows longer than a panel are cut along k; the sums of all
+ * tiles then wait in memory, lanes unfolded, so that cutting does not change
+ * the order of additions:
  *
  *     sums   [tiles of vectors][PANEL_ROWS / 4][4 rows][3 vectors][8 lanes]
  */
@@ -27,7 +29,9 @@ enum {
     PANEL_ROWS = 24,
     PANEL_NELEMS = 256, /* a multiple of every block */
     PANEL_GROUPS = PANEL_ROWS / TILE_ROWS,
-    MAX_TILES = 170, /* tiles of vectors for which sums fit the scratch memory */
+    MAX_TILES = 128,         /* tiles of vectors for which sums fit the scratch memory */
+    BATCH_NFLOATS = 1 << 17, /* of x: half a megabyte, which stays in the second level cache */
+    BATCH_MIN = 24, /* vectors at least, however long: each batch widens the weights anew */
 };
 static_assert((PANEL_ROWS * PANEL_NELEMS + MAX_TILES * PANEL_GROUPS * TILE_FLOATS) *
                       sizeof(float) <=
@@ -41,10 +45,12 @@ RMLI_INLINE void multiply_tile(float *sums, bool first, const float *panel, cons
 {
     __m256 acc[TILE_ROWS][TILE_VECTORS];
     RMLI_UNROLL
-    for (int r = 0; r < TILE_ROWS; r++)
+    for (int r = 0; r < TILE_ROWS; r++) {
         RMLI_UNROLL
-    for (int c = 0; c < n_vectors; c++)
-        acc[r][c] = first ? _mm256_setzero_ps() : _mm256_load_ps(sums + (r * TILE_VECTORS + c) * 8);
+        for (int c = 0; c < n_vectors; c++)
+            acc[r][c] =
+                first ? _mm256_setzero_ps() : _mm256_load_ps(sums + (r * TILE_VECTORS + c) * 8);
+    }
     size_t k = 0;
     for (; k + 8 <= n; k += 8, panel += 8 * TILE_ROWS) {
         __m256 v[TILE_VECTORS];
@@ -70,10 +76,11 @@ RMLI_INLINE void multiply_tile(float *sums, bool first, const float *panel, cons
         }
     }
     RMLI_UNROLL
-    for (int r = 0; r < TILE_ROWS; r++)
+    for (int r = 0; r < TILE_ROWS; r++) {
         RMLI_UNROLL
-    for (int c = 0; c < n_vectors; c++)
-        _mm256_store_ps(sums + (r * TILE_VECTORS + c) * 8, acc[r][c]);
+        for (int c = 0; c < n_vectors; c++)
+            _mm256_store_ps(sums + (r * TILE_VECTORS + c) * 8, acc[r][c]);
+    }
 }
 
 static void multiply_tile_of_any(float *sums, bool first, const float *panel, const float *x,
@@ -100,6 +107,14 @@ static void store_tile(float *out, size_t ld_out, const float *sums, size_t n_ro
     }
 }
 
+/* Vectors of a batch: as many as the caches and the scratch memory hold. */
+static size_t batch_size(size_t n_cols)
+{
+    size_t n = BATCH_NFLOATS / n_cols / TILE_VECTORS * TILE_VECTORS;
+    size_t max = MAX_TILES * TILE_VECTORS;
+    return n < BATCH_MIN ? BATCH_MIN : n > max ? max : n;
+}
+
 /* Vectors of the next tile: 3, but 4 that are left make 2 and 2. */
 static size_t tile_width(size_t n_left)
 {
@@ -114,7 +129,7 @@ void rmli_gemm_f32_avx2(float *out, size_t ld_out, const struct rmli_matrix *w, 
     float *all_sums = panel + PANEL_ROWS * PANEL_NELEMS;
     const struct rml_dtype_traits *traits = rml_dtype_traits(w->dtype);
     const size_t sums_step = w->n_cols > PANEL_NELEMS ? TILE_FLOATS : 0;
-    const size_t batch_max = MAX_TILES * TILE_VECTORS;
+    const size_t batch_max = batch_size(w->n_cols);
 
     for (size_t batch = 0; batch < n_x; batch += batch_max) {
         size_t batch_end = n_x - batch < batch_max ? n_x : batch + batch_max;

@@ -6,8 +6,12 @@
  * Integers become floats from the top byte of a 32-bit lane: the conversion
  * then gives q * 2^24, which the scale, multiplied by 2^-24 beforehand, takes
  * back. Both steps are exact (the smallest scale that is not zero is an f16
- * subnormal, 2^-24), so the product is rounded once, as d * q is; and signed
- * bytes need no instruction to extend their sign.
+ * subnormal, 2^-24), so the product is what d * q is; and signed bytes need no
+ * instruction to extend their sign.
+ *
+ * The contract rounds d * sc, times q, and the addition of m one by one. The
+ * products are exact: d has 11 significant bits and sc * q, of the types with
+ * m, at most 6 + 5. So an fma that adds m rounds where the contract does.
  */
 #include "kernels/x86/matmul_avx2.h"
 
@@ -127,9 +131,9 @@ RMLI_INLINE void values_32(__m256 v[4], struct block_format f, unpack_fn *unpack
     for (int j = 0; j < 4; j++) {
         int sub = f.sub_nelems == 16 ? 2 * i + j / 2 : i;
         __m256 wide = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(half[j / 2], pattern[j % 2]));
-        v[j] = _mm256_mul_ps(wide, _mm256_set1_ps(s->d[sub]));
-        if (f.has_m)
-            v[j] = _mm256_add_ps(v[j], _mm256_set1_ps(s->m[sub]));
+        __m256 d = _mm256_set1_ps(s->d[sub]);
+        v[j] =
+            f.has_m ? _mm256_fmadd_ps(wide, d, _mm256_set1_ps(s->m[sub])) : _mm256_mul_ps(wide, d);
     }
 }
 
