@@ -18,6 +18,13 @@ RMLI_INLINE float f32_of_f16(uint16_t h)
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
 
+RMLI_INLINE uint16_t load_u16(const uint8_t *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
 RMLI_INLINE uint32_t load_u32(const uint8_t *p)
 {
     uint32_t v;
