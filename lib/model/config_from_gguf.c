@@ -172,8 +172,14 @@ static void read_sizes(struct reader *r, struct rml_model_config *c)
         require_head_dim(r, repeats[i], c->head_dim);
 
     const struct rml_tensor_info *embedding = find(r, "token_embd.weight");
-    if (!get_u32(r, "vocab_size", &c->n_vocab) && embedding && embedding->n_dims == 2)
-        c->n_vocab = embedding->dims[0] <= UINT32_MAX ? (uint32_t)embedding->dims[0] : UINT32_MAX;
+    if (get_u32(r, "vocab_size", &c->n_vocab))
+        return;
+    if (embedding && embedding->n_dims == 2 && embedding->dims[0] <= UINT32_MAX) {
+        c->n_vocab = (uint32_t)embedding->dims[0];
+        return;
+    }
+    fail(r, RML_NOT_FOUND, NULL,
+         "is missing, and so is a matrix 'token_embd.weight' with its rows");
 }
 
 static void read_feed_forward(struct reader *r, const struct architecture *a,
@@ -247,6 +253,8 @@ static void read_window(struct reader *r, bool gemma, struct rml_model_config *c
     if (gemma) {
         c->rope_local_theta = 10000;
         get_f64(r, "rope.freq_base_swa", &c->rope_local_theta);
+        if (c->rope_local_theta == 0) /* which would mean no base of their own */
+            fail(r, RML_FORMAT, NULL, "is 0, expected more than 0");
     }
 }
 

@@ -162,17 +162,23 @@ static void read_sliding_set(struct rmli_json_fields *f, struct rmli_json_fields
             rmli_field_f64(f, "rope_local_base_freq", &theta);
     }
     read_set(sliding, f, c->n_context, &theta, &scaling);
-    if (!sliding->ok)
-        return;
-    if (own_base && scaling.type != RML_ROPE_SCALING_NONE)
+    if (!sliding->ok) {
+        f->ok = false;
+    } else if (!own_base) {
+        if (sliding->object && c->sliding_window &&
+            (theta != c->rope_theta || !is_same_scaling(&scaling, &c->rope_scaling)))
+            rmli_field_fail(f, RML_UNSUPPORTED, "rope_parameters",
+                            "the same set for full_attention and sliding_attention in a %s",
+                            c->architecture);
+    } else if (scaling.type != RML_ROPE_SCALING_NONE) {
         rmli_field_fail(sliding, RML_UNSUPPORTED, "rope_type", "default for sliding layers");
-    else if (own_base)
+        f->ok = false;
+    } else if (theta == 0) { /* which would mean no base of their own */
+        f->ok = rmli_fail(f->err, RML_FORMAT, f->file, -1,
+                          "the rotary base of sliding layers is 0, expected more than 0");
+    } else {
         c->rope_local_theta = theta;
-    else if (sliding->object && c->sliding_window &&
-             (theta != c->rope_theta || !is_same_scaling(&scaling, &c->rope_scaling)))
-        rmli_field_fail(f, RML_UNSUPPORTED, "rope_parameters",
-                        "the same set for full_attention and sliding_attention in a %s",
-                        c->architecture);
+    }
 }
 
 void rmli_rope_from_json(struct rmli_json_fields *f, struct rml_model_config *c)
@@ -180,7 +186,7 @@ void rmli_rope_from_json(struct rmli_json_fields *f, struct rml_model_config *c)
     struct rmli_json_fields parameters = sub_fields(f, "rope_parameters", "rope_parameters.");
     struct rmli_json_fields scaling = sub_fields(f, "rope_scaling", "rope_scaling.");
     struct rmli_json_fields full = parameters,
-                            sliding = {.file = f->file, .err = f->err, .ok = true};
+                            sliding = {.file = f->file, .path = "", .err = f->err, .ok = true};
     if (!f->ok)
         return;
 
@@ -210,5 +216,5 @@ void rmli_rope_from_json(struct rmli_json_fields *f, struct rml_model_config *c)
             c->rope_theta = theta;
     }
     read_sliding_set(f, &sliding, c);
-    f->ok = f->ok && parameters.ok && full.ok && scaling.ok && sliding.ok;
+    f->ok = f->ok && parameters.ok && full.ok && scaling.ok;
 }
