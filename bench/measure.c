@@ -1,0 +1,182 @@
+#include "bench/measure.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "results/order_statistics.h"
+#include "results/run_env.h"
+#include "tools/cli/options.h"
+
+#define REP_NS 2000000 /* least length of a repetition */
+
+/* Warm-up: steady when the medians of two windows in a row are within 2 %. A window is
+ * about 20 ms, but at most 5 repetitions; it ends unsteady after a second. */
+#define WINDOW_NS 20000000
+#define WINDOW_REPS 5
+#define STEADY 0.02
+#define WARMUP_NS 1000000000
+#define WARMUP_REPS 512
+
+struct measuring {
+    const struct bench_work *work;
+    struct bench_samples *out;
+    int64_t *times;   /* of one repetition; NULL when nobody wants them */
+    int proc_stat_fd; /* -1: cannot be read */
+};
+
+/* Processors' time that the hypervisor gave to others, in ticks since boot. */
+static int64_t steal_ticks(const struct measuring *m)
+{
+    char text[256];
+    ssize_t n = m->proc_stat_fd < 0 ? -1 : pread(m->proc_stat_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return -1;
+    text[n] = 0;
+    return run_env_steal_ticks(text);
+}
+
+static int64_t process_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* One repetition, appended to the samples. */
+static bool repeat(struct measuring *m, int64_t iters, bool is_warmup, struct rml_error *err)
+{
+    const struct bench_work *work = m->work;
+    if (cli_interrupted())
+        return rmli_fail(err, RML_CANCELLED, NULL, -1, "interrupted");
+    if (work->prepare && !work->prepare(work->arg, err))
+        return false;
+
+    struct rusage before, after;
+    int64_t steal = steal_ticks(m);
+    getrusage(RUSAGE_SELF, &before);
+    int64_t cpu_ns = process_cpu_ns();
+    int64_t start_ns = rmli_clock_ns();
+    bool ok = work->run(work->arg, iters, is_warmup ? NULL : m->times, err);
+    int64_t wall_ns = rmli_clock_ns() - start_ns;
+    cpu_ns = process_cpu_ns() - cpu_ns;
+    getrusage(RUSAGE_SELF, &after);
+    if (!ok)
+        return false;
+
+    int64_t steal_after = steal_ticks(m);
+    int rep = (int)m->out->n_samples;
+    m->out->samples[m->out->n_samples++] = (struct store_sample){
+        .rep = rep,
+        .order_idx = rep,
+        .is_warmup = is_warmup,
+        .t_mono_ns = start_ns,
+        .iters = iters,
+        .wall_ns = wall_ns,
+        .cpu_ns = cpu_ns,
+        .steal_ticks = steal < 0 || steal_after < 0 ? -1 : steal_after - steal,
+        .nvcsw = after.ru_nvcsw - before.ru_nvcsw,
+        .nivcsw = after.ru_nivcsw - before.ru_nivcsw,
+        .minflt = after.ru_minflt - before.ru_minflt,
+        .majflt = after.ru_majflt - before.ru_majflt,
+    };
+    for (int64_t i = 0; i < iters && m->times && !is_warmup; i++)
+        m->out->token_times[m->out->n_token_times++] =
+            (struct store_token_time){.rep = rep, .idx = (int)i, .t_mono_ns = m->times[i]};
+    return true;
+}
+
+static int64_t last_wall_ns(const struct measuring *m)
+{
+    return m->out->samples[m->out->n_samples - 1].wall_ns;
+}
+
+/* Iterations that take REP_NS and a quarter more, in whole steps. */
+static int64_t larger(const struct measuring *m, int64_t iters)
+{
+    int64_t step = m->work->iters_step;
+    double factor = 1.25 * REP_NS / (double)(last_wall_ns(m) + 1);
+    double wanted = (double)iters * fmin(fmax(factor, 1.25), 16);
+    return ((int64_t)ceil(wanted / (double)step)) * step;
+}
+
+/* Warms up and settles how many iterations a repetition has. */
+static bool warm_up(struct measuring *m, struct rml_error *err)
+{
+    struct bench_samples *out = m->out;
+    int64_t started_ns = rmli_clock_ns();
+    int64_t iters = m->work->iters_step;
+    double window[WINDOW_REPS], previous = 0;
+    size_t n = 0, n_windows = 0;
+
+    while (!out->steady) {
+        if (!repeat(m, iters, true, err))
+            return false;
+        out->warmup_iters += iters;
+        if (last_wall_ns(m) < REP_NS) {
+            iters = larger(m, iters);
+            n = n_windows = 0;
+        } else {
+            window[n++] = (double)last_wall_ns(m);
+            if (n == WINDOW_REPS || (double)n * (double)last_wall_ns(m) >= WINDOW_NS) {
+                sort_ascending(window, n);
+                double median = median_of_sorted(window, n);
+                out->steady = n_windows > 0 && fabs(median - previous) <= STEADY * previous;
+                previous = median;
+                n = 0;
+                n_windows++;
+            }
+        }
+        if (out->n_samples >= WARMUP_REPS ||
+            (rmli_clock_ns() - started_ns > WARMUP_NS && n_windows >= 3))
+            break;
+    }
+    out->iters_per_rep = iters;
+    return true;
+}
+
+static bool allocate(struct measuring *m, int n_reps, struct rml_error *err)
+{
+    m->out->samples = calloc(WARMUP_REPS + (size_t)n_reps, sizeof *m->out->samples);
+    return m->out->samples || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for samples");
+}
+
+/* Only now is the number of iterations known. */
+static bool allocate_times(struct measuring *m, int n_reps, struct rml_error *err)
+{
+    if (!m->work->wants_token_times)
+        return true;
+    size_t n = (size_t)m->out->iters_per_rep;
+    m->times = calloc(n, sizeof *m->times);
+    m->out->token_times = calloc(n * (size_t)n_reps, sizeof *m->out->token_times);
+    return (m->times && m->out->token_times) ||
+           rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for token times");
+}
+
+bool bench_measure(const struct bench_work *work, int n_reps, struct bench_samples *samples,
+                   struct rml_error *err)
+{
+    *samples = (struct bench_samples){0};
+    struct measuring m = {.work = work, .out = samples};
+    m.proc_stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    bool ok = allocate(&m, n_reps, err) && warm_up(&m, err) && allocate_times(&m, n_reps, err);
+    for (int i = 0; ok && i < n_reps; i++)
+        ok = repeat(&m, samples->iters_per_rep, false, err);
+    free(m.times);
+    if (m.proc_stat_fd >= 0)
+        close(m.proc_stat_fd);
+    if (!ok)
+        bench_samples_release(samples);
+    return ok;
+}
+
+void bench_samples_release(struct bench_samples *samples)
+{
+    free(samples->samples);
+    free(samples->token_times);
+    *samples = (struct bench_samples){0};
+}

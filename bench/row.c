@@ -1,0 +1,164 @@
+#include "bench/row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "results/system_file.h"
+#include "tools/cli/build_info.h"
+
+struct bench_row *bench_row_create(const char *suite, const char *name, struct rml_error *err)
+{
+    struct bench_row *row = calloc(1, sizeof *row);
+    if (!row) {
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a result");
+        return NULL;
+    }
+    snprintf(row->name, sizeof row->name, "%s", name);
+    snprintf(row->engine_version, sizeof row->engine_version, "%s%s%.12s%s", build_info.version,
+             build_info.git_commit[0] ? "+" : "", build_info.git_commit,
+             build_info.git_dirty ? "+dirty" : "");
+    row->what = (struct store_case){.suite = suite,
+                                    .name = row->name,
+                                    .work_version = 1,
+                                    .engine = "rml",
+                                    .n_batch = 1,
+                                    .n_prompt = -1,
+                                    .n_gen = -1,
+                                    .n_depth = -1,
+                                    .params_json = row->params_json};
+    row->result = (struct store_result){.engine_version = row->engine_version,
+                                        .items_per_iter = NAN,
+                                        .bytes_per_iter = -1,
+                                        .flops_per_iter = -1,
+                                        .rss_bytes = -1,
+                                        .kv_bytes = -1};
+    row->stats = summarize(NULL, 0, BENCH_CONFIDENCE);
+    row->ttft_ns = row->itl_p50_ns = row->itl_p90_ns = row->itl_p99_ns = row->itl_max_ns = NAN;
+    return row;
+}
+
+void bench_row_destroy(struct bench_row *row)
+{
+    if (row)
+        bench_samples_release(&row->samples);
+    free(row);
+}
+
+void bench_row_fail(struct bench_row *row, const struct rml_error *err)
+{
+    bench_samples_release(&row->samples);
+    snprintf(row->error, sizeof row->error, "%s", err->message);
+    row->result.status = STORE_ERROR;
+    row->result.error = row->error;
+    row->result.samples = NULL;
+    row->result.token_times = NULL;
+    row->result.n_samples = row->result.n_token_times = 0;
+    row->result.iters_per_rep = row->result.warmup_iters = 0;
+    row->result.output_sha256 = NULL;
+    row->stats = summarize(NULL, 0, BENCH_CONFIDENCE);
+    row->ttft_ns = row->itl_p50_ns = row->itl_p90_ns = row->itl_p99_ns = row->itl_max_ns = NAN;
+}
+
+bool bench_row_hash_output(struct bench_row *row, const void *output, size_t nbytes,
+                           struct rml_error *err)
+{
+    if (!sha256_hex(output, nbytes, row->output_sha256, err))
+        return false;
+    row->result.output_sha256 = row->output_sha256;
+    return true;
+}
+
+/* ---- Figures ------------------------------------------------------------------------- */
+
+static bool summarize_samples(struct bench_row *row, struct rml_error *err)
+{
+    const struct bench_samples *s = &row->samples;
+    double *ns = malloc(s->n_samples * sizeof *ns);
+    if (!ns)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for statistics");
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_samples; i++) {
+        if (!s->samples[i].is_warmup)
+            ns[n++] = (double)s->samples[i].wall_ns / (double)s->samples[i].iters;
+    }
+    row->stats = summarize(ns, n, BENCH_CONFIDENCE);
+    free(ns);
+    return true;
+}
+
+/* Time from each token to the next; the first of a repetition counts from its start. */
+static bool summarize_tokens(struct bench_row *row, struct rml_error *err)
+{
+    const struct bench_samples *s = &row->samples;
+    if (s->n_token_times == 0)
+        return true;
+    double *ns = malloc(s->n_token_times * sizeof *ns);
+    if (!ns)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for statistics");
+    for (size_t i = 0; i < s->n_token_times; i++) {
+        const struct store_token_time *t = &s->token_times[i];
+        int64_t before = t->idx > 0 ? t[-1].t_mono_ns : s->samples[t->rep].t_mono_ns;
+        ns[i] = (double)(t->t_mono_ns - before);
+    }
+    sort_ascending(ns, s->n_token_times);
+    row->itl_p50_ns = quantile_of_sorted(ns, s->n_token_times, 0.50);
+    row->itl_p90_ns = quantile_of_sorted(ns, s->n_token_times, 0.90);
+    row->itl_p99_ns = quantile_of_sorted(ns, s->n_token_times, 0.99);
+    row->itl_max_ns = ns[s->n_token_times - 1];
+    free(ns);
+    return true;
+}
+
+bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int n_reps,
+                       struct rml_error *err)
+{
+    if (!bench_measure(work, n_reps, &row->samples, err) || !summarize_samples(row, err) ||
+        !summarize_tokens(row, err)) {
+        if (err->code != RML_CANCELLED)
+            bench_row_fail(row, err);
+        return false;
+    }
+    struct store_result *r = &row->result;
+    r->status = row->samples.steady ? STORE_OK : STORE_UNSTABLE;
+    r->warmup_iters = row->samples.warmup_iters;
+    r->iters_per_rep = row->samples.iters_per_rep;
+    r->samples = row->samples.samples;
+    r->n_samples = row->samples.n_samples;
+    r->token_times = row->samples.token_times;
+    r->n_token_times = row->samples.n_token_times;
+    r->rss_bytes = bench_resident_nbytes();
+    return true;
+}
+
+int64_t bench_resident_nbytes(void)
+{
+    char line[128];
+    long long pages;
+    if (!system_file_line("", "/proc/self/statm", line, sizeof line) ||
+        sscanf(line, "%*d %lld", &pages) != 1)
+        return -1;
+    return pages * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double per_second(const struct bench_row *row, double amount)
+{
+    return amount < 0 ? NAN : amount * 1e9 / row->stats.median;
+}
+
+double bench_row_tokens_per_second(const struct bench_row *row)
+{
+    return per_second(row, row->result.items_per_iter);
+}
+
+double bench_row_bytes_per_second(const struct bench_row *row)
+{
+    return per_second(row, row->result.bytes_per_iter);
+}
+
+double bench_row_flops_per_second(const struct bench_row *row)
+{
+    return per_second(row, row->result.flops_per_iter);
+}

@@ -1,0 +1,93 @@
+/*
+ * Rows as a table for people: median and interval in a unit that suits, rates, memory.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/session.h"
+#include "tools/cli/table.h"
+
+/* Three or four significant digits: 0.123 1.23 12.3 123 1234. */
+static const char *figure(char *text, size_t nbytes, double x)
+{
+    if (isnan(x))
+        snprintf(text, nbytes, "-");
+    else
+        snprintf(text, nbytes, "%.*f", x < 10 ? 2 : x < 100 ? 1 : 0, x);
+    return text;
+}
+
+static void put_figure(struct cli_table *table, double x)
+{
+    char text[32];
+    cli_table_cell(table, "%s", figure(text, sizeof text, x));
+}
+
+static void put_text(struct cli_table *table, const char *text)
+{
+    cli_table_cell(table, "%s", text ? text : "-");
+}
+
+/* "12.3 us [12.1, 12.9]" */
+static void put_time(struct cli_table *table, const struct summary *s)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    if (s->n == 0) {
+        cli_table_cell(table, "-");
+        return;
+    }
+    size_t u = 0;
+    while (u < 3 && s->median < units[u].ns)
+        u++;
+    char median[32], lo[32], hi[32];
+    cli_table_cell(table, "%s %s [%s, %s]", figure(median, sizeof median, s->median / units[u].ns),
+                   units[u].unit, figure(lo, sizeof lo, s->ci_lo / units[u].ns),
+                   figure(hi, sizeof hi, s->ci_hi / units[u].ns));
+}
+
+static void put_kv(struct cli_table *table, const struct store_case *c)
+{
+    if (!c->k_dtype)
+        cli_table_cell(table, "-");
+    else if (strcmp(c->k_dtype, c->v_dtype) == 0)
+        cli_table_cell(table, "%s", c->k_dtype);
+    else
+        cli_table_cell(table, "%s:%s", c->k_dtype, c->v_dtype);
+}
+
+void bench_rows_print(const struct bench_session *session)
+{
+    bool weights = false;
+    for (size_t i = 0; i < session->n_rows; i++)
+        weights = weights || session->rows[i]->what.weight_dtype;
+    struct cli_table *table = cli_table_create(
+        weights ? "<case|<weights|<arith|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|"
+                  ">GFLOP/s|>KV MB|>RSS MB|<status"
+                : "<case|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|>GFLOP/s|>KV MB|"
+                  ">RSS MB|<status");
+    for (size_t i = 0; i < session->n_rows; i++) {
+        const struct bench_row *row = session->rows[i];
+        const struct store_case *c = &row->what;
+        cli_table_cell(table, "%s", c->name);
+        if (weights) {
+            put_text(table, c->weight_dtype);
+            put_text(table, c->arithmetic);
+        }
+        put_kv(table, c);
+        cli_table_cell(table, "%lld", (long long)c->n_depth);
+        cli_table_cell(table, "%d", c->threads);
+        put_time(table, &row->stats);
+        put_figure(table, bench_row_tokens_per_second(row));
+        put_figure(table, bench_row_bytes_per_second(row) / 1e9);
+        put_figure(table, bench_row_flops_per_second(row) / 1e9);
+        put_figure(table, row->result.kv_bytes < 0 ? NAN : (double)row->result.kv_bytes / 1e6);
+        put_figure(table, row->result.rss_bytes < 0 ? NAN : (double)row->result.rss_bytes / 1e6);
+        cli_table_cell(table, "%s", store_status_name(row->result.status));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}

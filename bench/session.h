@@ -1,0 +1,61 @@
+/*
+ * One invocation of rml-bench: a run in the database, and its rows.
+ *
+ *     struct bench_session session;
+ *     if (!bench_session_begin(&session, &options, argc, argv, &err))
+ *         return cli_error(&err);
+ *     for (each case) {
+ *         bench_session_announce(&session, "attention f16 512");
+ *         ... a row, measured or failed ...
+ *         if (!bench_session_take(&session, row, &err))
+ *             break;
+ *     }
+ *     return bench_session_end(&session, &err);
+ */
+#ifndef BENCH_SESSION_H
+#define BENCH_SESSION_H
+
+#include "bench/row.h"
+#include "results/build_record.h"
+#include "results/host.h"
+#include "tools/cli/options.h"
+
+struct bench_session {
+    const struct cli_options *options;
+    struct store *store; /* NULL with --no-db */
+    int64_t run_id;
+    struct host_facts host;
+    struct build_record build;
+    struct bench_row **rows; /* [n_rows], owned */
+    size_t n_rows, n_room;
+    size_t n_cases; /* expected, for the progress line; 0: not known */
+};
+
+/* Opens the database and begins the run. Nothing is left behind on failure. */
+bool bench_session_begin(struct bench_session *session, const struct cli_options *options, int argc,
+                         char **argv, struct rml_error *err);
+
+/* Says on standard error what is measured now. */
+void bench_session_announce(const struct bench_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Takes over a row and stores it. The row's text of an error is also told on standard error.
+ * False when it cannot be stored: that ends the run.
+ */
+bool bench_session_take(struct bench_session *session, struct bench_row *row,
+                        struct rml_error *err);
+
+/*
+ * Ends the run, prints rows and, when *err holds one, the error, and gives everything back.
+ * Returns the exit code: 130 when *err is RML_CANCELLED, 1 with any other error, when a row
+ * has the status `error` or when nothing was measured, else 0.
+ */
+int bench_session_end(struct bench_session *session, const struct rml_error *err);
+
+/* The rows as a JSON document {"host", "build", "rows"}; NULL without memory. */
+struct json_t *bench_rows_json(const struct bench_session *session);
+/* The rows as a table on standard output. */
+void bench_rows_print(const struct bench_session *session);
+
+#endif
