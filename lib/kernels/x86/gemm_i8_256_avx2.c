@@ -60,8 +60,11 @@ RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int sub, enum 
                     __m256i v =
                         multiply_pairs(kind, w, magnitude, broadcast_dword(a->q + 4 * (k0 + k)));
                     i16[c] = k % pairs == 0 ? v : _mm256_add_epi16(i16[c], v);
-                    if (k % pairs == pairs - 1)
+                    RMLI_PIN(i16[c]);
+                    if (k % pairs == pairs - 1) {
                         i32[c] = _mm256_add_epi32(i32[c], _mm256_madd_epi16(i16[c], sc));
+                        RMLI_PIN(i32[c]);
+                    }
                 }
             }
         }

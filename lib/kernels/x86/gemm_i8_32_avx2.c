@@ -38,9 +38,11 @@ RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int offset, bo
                 const struct rmli_activation_block_32 *a = (const void *)(x + (size_t)c * ld_x);
                 __m256i v = multiply_pairs(kind, w, magnitude, broadcast_4(a->q + 4 * k));
                 i16[c] = k % pairs == 0 ? v : _mm256_add_epi16(i16[c], v);
+                RMLI_PIN(i16[c]);
                 if (k % pairs == pairs - 1) {
                     v = add_pairs(i16[c]);
                     i32[c] = k < pairs ? v : _mm256_add_epi32(i32[c], v);
+                    RMLI_PIN(i32[c]);
                 }
             }
         }

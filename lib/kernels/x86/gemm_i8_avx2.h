@@ -1,12 +1,11 @@
 /*
- * i8 products of a panel with several vectors, and the loop over panels; see
- * the .c files.
+ * i8 products of a panel (panel_i8_avx2.h) with several vectors; see the .c
+ * files.
  */
 #ifndef RML_KERNELS_X86_GEMM_I8_AVX2_H
 #define RML_KERNELS_X86_GEMM_I8_AVX2_H
 
 #include "kernels/kernels.h"
-#include "kernels/x86/gemv_i8_avx2.h"
 #include "kernels/x86/panel_i8_avx2.h"
 
 /* acc[j][row] goes on with n_blocks blocks: of the panel, and of n_x rows of
@@ -21,17 +20,5 @@ rmli_multiply_panel_fn rmli_multiply_panel_q4_0_avx2, rmli_multiply_panel_q4_1_a
 rmli_multiply_panel_fn rmli_multiply_panel_q2_k_avx2, rmli_multiply_panel_q3_k_avx2,
     rmli_multiply_panel_q4_k_avx2, rmli_multiply_panel_q5_k_avx2, rmli_multiply_panel_q6_k_avx2,
     rmli_multiply_panel_iq4_xs_avx2;
-
-/* What the loop needs of a type. */
-struct rmli_i8_format {
-    rmli_gemv_i8_fn *gemv;
-    rmli_pack_panel_fn *pack;
-    rmli_multiply_panel_fn *multiply;
-};
-
-/* The contract of rmli_matmul_i8_fn. */
-void rmli_gemm_i8_avx2(const struct rmli_i8_format *format, float *out, size_t ld_out,
-                       const struct rmli_matrix *w, size_t row_begin, size_t row_end, const void *x,
-                       size_t n_x, bool accumulate, void *scratch);
 
 #endif

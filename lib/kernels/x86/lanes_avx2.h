@@ -14,7 +14,15 @@
 #define RMLI_INLINE static inline __attribute__((always_inline))
 
 /* In front of a loop of a constant number of turns over registers. */
+#ifdef __clang__
+#define RMLI_UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define RMLI_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Has a running integer sum finished here. Without it gcc regroups the additions
+ * of a long chain into a tree, whose leaves do not fit the registers. */
+#define RMLI_PIN(v) __asm__("" : "+x"(v))
 
 /* All bits set in lanes below n, 0 <= n <= 8. */
 RMLI_INLINE __m256i lanes_below(size_t n)

@@ -15,6 +15,7 @@
  */
 #include "kernels/x86/matmul_avx2.h"
 
+#include "kernels/x86/far_rows_avx2.h"
 #include "kernels/x86/gemm_f32_avx2.h"
 #include "kernels/x86/sub_scales_avx2.h"
 #include "kernels/x86/unpack_avx2.h"
@@ -153,22 +154,19 @@ RMLI_INLINE void widen_blocks(struct block_format f, unpack_fn *unpack, scales_f
     }
 }
 
-/* One vector. Four rows hide the latency of each other's fma and conversions;
- * behind the last row the last row is repeated. */
+/* One vector. Four rows hide the latency of each other's fma and conversions. */
 RMLI_INLINE void multiply_vector(struct block_format f, unpack_fn *unpack, scales_fn *scales,
                                  float *out, const struct rmli_matrix *w, size_t row_begin,
                                  size_t row_end, const float *x, bool accumulate)
 {
     enum { ROWS = 4 };
-    for (size_t row = row_begin; row < row_end; row += ROWS) {
-        size_t n_rows = row_end - row < ROWS ? row_end - row : ROWS;
+    for (size_t g = 0; g < far_groups(row_end - row_begin, ROWS); g++) {
         const uint8_t *rows[ROWS];
+        far_rows(rows, ROWS, w, row_begin, row_end, g);
         __m256 acc[ROWS];
         RMLI_UNROLL
-        for (size_t r = 0; r < ROWS; r++) {
-            rows[r] = rmli_matrix_row(w, row + (r < n_rows ? r : n_rows - 1));
+        for (size_t r = 0; r < ROWS; r++)
             acc[r] = _mm256_setzero_ps();
-        }
         const float *v = x;
         for (size_t offset = 0; offset < w->row_nbytes; offset += (size_t)f.block_nbytes) {
             struct f32_scales s[ROWS];
@@ -186,7 +184,9 @@ RMLI_INLINE void multiply_vector(struct block_format f, unpack_fn *unpack, scale
                 }
             }
         }
-        store_values_4(out + row, fold_lanes_4(acc[0], acc[1], acc[2], acc[3]), n_rows, accumulate);
+        float sums[ROWS];
+        _mm_storeu_ps(sums, fold_lanes_4(acc[0], acc[1], acc[2], acc[3]));
+        store_far(out, sums, ROWS, row_begin, row_end, g, accumulate);
     }
 }
 

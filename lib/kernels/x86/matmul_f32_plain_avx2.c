@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "kernels/x86/far_rows_avx2.h"
 #include "kernels/x86/gemm_f32_avx2.h"
 #include "kernels/x86/lanes_avx2.h"
 
@@ -61,22 +62,19 @@ RMLI_INLINE void widen_whole(load_fn *load, size_t elem_nbytes, float *dst, cons
                             load_tail(load, elem_nbytes, src + k * elem_nbytes, n - k));
 }
 
-/* One vector. The fma of eight rows hide each other's latency; behind the last
- * row the last row is repeated. */
+/* One vector. The fma of eight rows hide each other's latency. */
 RMLI_INLINE void multiply_vector(load_fn *load, size_t elem_nbytes, float *out,
                                  const struct rmli_matrix *w, size_t row_begin, size_t row_end,
                                  const float *x, bool accumulate)
 {
     enum { ROWS = 8 };
-    for (size_t row = row_begin; row < row_end; row += ROWS) {
-        size_t n_rows = row_end - row < ROWS ? row_end - row : ROWS;
+    for (size_t g = 0; g < far_groups(row_end - row_begin, ROWS); g++) {
         const uint8_t *rows[ROWS];
+        far_rows(rows, ROWS, w, row_begin, row_end, g);
         __m256 acc[ROWS];
         RMLI_UNROLL
-        for (size_t r = 0; r < ROWS; r++) {
-            rows[r] = rmli_matrix_row(w, row + (r < n_rows ? r : n_rows - 1));
+        for (size_t r = 0; r < ROWS; r++)
             acc[r] = _mm256_setzero_ps();
-        }
         size_t k = 0;
         for (; k + 8 <= w->n_cols; k += 8) {
             __m256 v = _mm256_loadu_ps(x + k);
@@ -93,11 +91,10 @@ RMLI_INLINE void multiply_vector(load_fn *load, size_t elem_nbytes, float *out,
                 acc[r] = fma_in_lanes(load_tail(load, elem_nbytes, rows[r] + k * elem_nbytes, n), v,
                                       acc[r], lanes);
         }
-        store_values_4(out + row, fold_lanes_4(acc[0], acc[1], acc[2], acc[3]),
-                       n_rows < 4 ? n_rows : 4, accumulate);
-        if (n_rows > 4)
-            store_values_4(out + row + 4, fold_lanes_4(acc[4], acc[5], acc[6], acc[7]), n_rows - 4,
-                           accumulate);
+        float sums[ROWS];
+        _mm_storeu_ps(sums, fold_lanes_4(acc[0], acc[1], acc[2], acc[3]));
+        _mm_storeu_ps(sums + 4, fold_lanes_4(acc[4], acc[5], acc[6], acc[7]));
+        store_far(out, sums, ROWS, row_begin, row_end, g, accumulate);
     }
 }
 

@@ -9,13 +9,15 @@
  *
  *     scratch   acc [MAX_BATCH][8 rows]   panel [up to PANEL_NBYTES]
  */
-#include "kernels/x86/gemm_i8_avx2.h"
+#include "kernels/x86/matmul_avx2.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "kernels/activation_row.h"
-#include "kernels/x86/matmul_avx2.h"
+#include "kernels/x86/far_rows_avx2.h"
+#include "kernels/x86/gemm_i8_avx2.h"
+#include "kernels/x86/gemv_i8_avx2.h"
 #include "kernels/x86/products_i8_avx2.h"
 
 enum {
@@ -31,11 +33,18 @@ static_assert(BATCH_MAX * 8 * sizeof(float) +
                   RMLI_MATMUL_SCRATCH_NBYTES,
               "sums and a panel fit the scratch memory");
 
+/* The parts of a type's product. */
+struct i8_format {
+    rmli_gemv_i8_fn *gemv;
+    rmli_pack_panel_fn *pack;
+    rmli_multiply_panel_fn *multiply;
+};
+
 /* Eight rows from `row` on; behind the last row the last row is repeated. */
-static void find_rows(const uint8_t *rows[8], const struct rmli_matrix *w, size_t row,
+static void find_rows(const uint8_t *rows[RMLI_PANEL_ROWS], const struct rmli_matrix *w, size_t row,
                       size_t n_rows)
 {
-    for (size_t r = 0; r < 8; r++)
+    for (size_t r = 0; r < RMLI_PANEL_ROWS; r++)
         rows[r] = rmli_matrix_row(w, row + (r < n_rows ? r : n_rows - 1));
 }
 
@@ -45,9 +54,10 @@ static size_t batch_size(size_t ld_x)
     return n < BATCH_MIN ? BATCH_MIN : n > BATCH_MAX ? BATCH_MAX : n;
 }
 
-void rmli_gemm_i8_avx2(const struct rmli_i8_format *format, float *out, size_t ld_out,
-                       const struct rmli_matrix *w, size_t row_begin, size_t row_end, const void *x,
-                       size_t n_x, bool accumulate, void *scratch)
+/* Many vectors. */
+static void multiply_panels(const struct i8_format *format, float *out, size_t ld_out,
+                            const struct rmli_matrix *w, size_t row_begin, size_t row_end,
+                            const uint8_t *x, size_t n_x, bool accumulate, void *scratch)
 {
     const struct rml_dtype_traits *traits = rml_dtype_traits(w->dtype);
     const size_t n_blocks = w->n_cols / traits->block_nelems;
@@ -62,23 +72,18 @@ void rmli_gemm_i8_avx2(const struct rmli_i8_format *format, float *out, size_t l
 
     for (size_t first = 0; first < n_x; first += batch_max) {
         size_t n = n_x - first < batch_max ? n_x - first : batch_max;
-        const uint8_t *batch = (const uint8_t *)x + first * ld_x;
+        const uint8_t *batch = x + first * ld_x;
         for (size_t row = row_begin; row < row_end; row += RMLI_PANEL_ROWS) {
             size_t n_rows = row_end - row < RMLI_PANEL_ROWS ? row_end - row : RMLI_PANEL_ROWS;
-            const uint8_t *rows[8];
+            const uint8_t *rows[RMLI_PANEL_ROWS];
             find_rows(rows, w, row, n_rows);
-            if (n <= GEMV_MAX) {
-                for (size_t j = 0; j < n; j++)
-                    format->gemv(acc[j], rows, n_blocks, batch + j * ld_x);
-            } else {
-                memset(acc, 0, n * sizeof *acc);
-                for (size_t b = 0; b < n_blocks; b += panel_blocks) {
-                    size_t some = n_blocks - b < panel_blocks ? n_blocks - b : panel_blocks;
-                    format->pack(panel, rows, some);
-                    format->multiply(acc, panel, some, batch + b * x_block_nbytes, ld_x, n);
-                    for (int r = 0; r < 8; r++)
-                        rows[r] += some * traits->block_nbytes;
-                }
+            memset(acc, 0, n * sizeof *acc);
+            for (size_t b = 0; b < n_blocks; b += panel_blocks) {
+                size_t some = n_blocks - b < panel_blocks ? n_blocks - b : panel_blocks;
+                format->pack(panel, rows, some);
+                format->multiply(acc, panel, some, batch + b * x_block_nbytes, ld_x, n);
+                for (size_t r = 0; r < RMLI_PANEL_ROWS; r++)
+                    rows[r] += some * traits->block_nbytes;
             }
             for (size_t j = 0; j < n; j++)
                 store_values_8(out + (first + j) * ld_out + row, _mm256_loadu_ps(acc[j]), n_rows,
@@ -87,17 +92,44 @@ void rmli_gemm_i8_avx2(const struct rmli_i8_format *format, float *out, size_t l
     }
 }
 
+/* Few vectors. */
+static void multiply_unpacked(const struct i8_format *format, float *out, size_t ld_out,
+                              const struct rmli_matrix *w, size_t row_begin, size_t row_end,
+                              const uint8_t *x, size_t n_x, bool accumulate)
+{
+    const size_t n_blocks = w->n_cols / rml_dtype_traits(w->dtype)->block_nelems;
+    const size_t ld_x = rmli_activation_row_nbytes(w->dtype, w->n_cols);
+    for (size_t g = 0; g < far_groups(row_end - row_begin, 8); g++) {
+        const uint8_t *rows[8];
+        far_rows(rows, 8, w, row_begin, row_end, g);
+        for (size_t j = 0; j < n_x; j++) {
+            float sums[8];
+            format->gemv(sums, rows, n_blocks, x + j * ld_x);
+            store_far(out + j * ld_out, sums, 8, row_begin, row_end, g, accumulate);
+        }
+    }
+}
+
+static void matmul_i8(const struct i8_format *format, float *out, size_t ld_out,
+                      const struct rmli_matrix *w, size_t row_begin, size_t row_end, const void *x,
+                      size_t n_x, bool accumulate, void *scratch)
+{
+    if (n_x <= GEMV_MAX)
+        multiply_unpacked(format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate);
+    else
+        multiply_panels(format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate, scratch);
+}
+
 /* same_sums: the type whose bytes are summed in the same way. */
 #define DEFINE_MATMUL_I8(name, same_sums)                                                          \
     void rmli_matmul_i8_##name##_avx2(float *out, size_t ld_out, const struct rmli_matrix *w,      \
                                       size_t row_begin, size_t row_end, const void *x, size_t n_x, \
                                       bool accumulate, void *scratch)                              \
     {                                                                                              \
-        static const struct rmli_i8_format format = {rmli_gemv_i8_##name##_avx2,                   \
-                                                     rmli_pack_##name##_avx2,                      \
-                                                     rmli_multiply_panel_##same_sums##_avx2};      \
-        rmli_gemm_i8_avx2(&format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate,         \
-                          scratch);                                                                \
+        static const struct i8_format format = {rmli_gemv_i8_##name##_avx2,                        \
+                                                rmli_pack_##name##_avx2,                           \
+                                                rmli_multiply_panel_##same_sums##_avx2};           \
+        matmul_i8(&format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate, scratch);       \
     }
 
 DEFINE_MATMUL_I8(q4_0, q4_0)
