@@ -31,6 +31,17 @@ RMLI_INLINE void far_rows(const uint8_t **rows, size_t n_parts, const struct rml
     }
 }
 
+/* Asks for what a stream reads PREFETCH_NBYTES later: the hardware follows a
+ * stream too, but not far enough ahead of one that is read this slowly. Streams
+ * run on from row to row, and asking for memory that is not there does nothing. */
+enum { PREFETCH_NBYTES = 1024 };
+
+RMLI_INLINE void prefetch_stream(const uint8_t *p, size_t nbytes)
+{
+    for (size_t i = 0; i < nbytes; i += 64)
+        _mm_prefetch((const char *)p + PREFETCH_NBYTES + i, _MM_HINT_T0);
+}
+
 /* Writes the values of group g, or adds them to what is there. */
 RMLI_INLINE void store_far(float *out, const float *values, size_t n_parts, size_t row_begin,
                            size_t row_end, size_t g, _Bool accumulate)

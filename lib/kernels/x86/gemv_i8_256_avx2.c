@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "kernels/activation_row.h"
+#include "kernels/x86/far_rows_avx2.h"
 #include "kernels/x86/products_i8_avx2.h"
 #include "kernels/x86/sub_scales_avx2.h"
 #include "kernels/x86/unpack_avx2.h"
@@ -91,6 +92,7 @@ RMLI_INLINE void multiply_rows(unpack_fn *unpack, integers_fn *integers, size_t 
         __m256i products[8], minima[8];
         for (int r = 0; r < 8; r++) {
             const uint8_t *block = rows[r] + at;
+            prefetch_stream(block, block_nbytes);
             struct sub_integers s;
             integers(&s, block);
             __m256i lower = _mm256_permute2x128_si256(s.sc, s.sc, 0x00);

@@ -8,6 +8,7 @@
 #include "kernels/x86/gemv_i8_avx2.h"
 
 #include "kernels/activation_row.h"
+#include "kernels/x86/far_rows_avx2.h"
 #include "kernels/x86/products_i8_avx2.h"
 #include "kernels/x86/unpack_avx2.h"
 
@@ -23,6 +24,8 @@ RMLI_INLINE void multiply_rows(unpack_fn *unpack, size_t block_nbytes, enum weig
     __m256 acc = _mm256_setzero_ps();
     for (size_t b = 0, at = 0; b < n_blocks; b++, at += block_nbytes) {
         __m256i a = load_32(x[b].q);
+        for (int r = 0; b % 2 == 0 && r < 8; r++) /* two blocks are about a cache line */
+            prefetch_stream(rows[r] + at, 1);
         __m256i products[8];
         RMLI_UNROLL
         for (int r = 0; r < 8; r++) {

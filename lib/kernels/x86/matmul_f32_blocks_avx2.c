@@ -15,13 +15,21 @@
  */
 #include "kernels/x86/matmul_avx2.h"
 
+#include <stddef.h>
+
 #include "kernels/x86/far_rows_avx2.h"
 #include "kernels/x86/gemm_f32_avx2.h"
 #include "kernels/x86/sub_scales_avx2.h"
 #include "kernels/x86/unpack_avx2.h"
 
-/* Scales of one block for each sub-block of 16 or 32 elements, as the type has
- * them (one entry for types without). Products are rounded to f32 here. */
+/*
+ * Rows are taken in units: one block of 256, or eight blocks of 32 (fewer at the
+ * end of a row). The scales of a unit are found first, since eight of them cost
+ * little more than one.
+ *
+ * Scales of a unit, for each sub-block of 16 or of 32 elements; products are
+ * rounded to f32 here.
+ */
 struct f32_scales {
     float d[16]; /* (d * sc) * 2^-24 */
     float m[16]; /* to be added: m, or -(dmin * m) */
@@ -29,23 +37,37 @@ struct f32_scales {
 
 /* What a type is: constants at each use of the templates below. */
 struct block_format {
-    int block_nelems;
-    int block_nbytes;
+    size_t block_nelems; /* 32 or 256 */
+    size_t block_nbytes;
     int sub_nelems; /* 16 or 32 elements have one entry of f32_scales */
     int offset;     /* subtracted from the unpacked bytes */
     bool has_m;
 };
 typedef __m256i unpack_fn(const void *block, int i);
-typedef void scales_fn(struct f32_scales *s, const void *block);
+/* n: parts of 32 elements in the unit, 1 .. 8 (8 for blocks of 256). */
+typedef void scales_fn(struct f32_scales *s, const uint8_t *unit, size_t n);
 
 /* ---- Scales ---------------------------------------------------------------- */
 
 static const float from_top_byte = 0x1p-24f;
 
+/* The f16 at the start of each of n blocks, times a factor. */
+RMLI_INLINE void scale_blocks(float *dst, const uint8_t *unit, size_t block_nbytes, size_t n,
+                              float factor)
+{
+    if (n == 8) {
+        __m256 d = gather_f16_steps(unit, block_nbytes);
+        _mm256_storeu_ps(dst, _mm256_mul_ps(d, _mm256_set1_ps(factor)));
+        return;
+    }
+    for (size_t b = 0; b < n; b++)
+        dst[b] = f32_of_f16(load_u16(unit + b * block_nbytes)) * factor;
+}
+
 #define DEFINE_SCALES_PLAIN(name)                                                                  \
-    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const void *block)                    \
+    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const uint8_t *unit, size_t n)        \
     {                                                                                              \
-        s->d[0] = f32_of_f16(((const struct rmli_block_##name *)block)->d) * from_top_byte;        \
+        scale_blocks(s->d, unit, sizeof(struct rmli_block_##name), n, from_top_byte);              \
     }
 DEFINE_SCALES_PLAIN(q4_0)
 DEFINE_SCALES_PLAIN(q5_0)
@@ -53,11 +75,11 @@ DEFINE_SCALES_PLAIN(q8_0)
 DEFINE_SCALES_PLAIN(iq4_nl)
 
 #define DEFINE_SCALES_WITH_M(name)                                                                 \
-    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const void *block)                    \
+    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const uint8_t *unit, size_t n)        \
     {                                                                                              \
-        const struct rmli_block_##name *b = block;                                                 \
-        s->d[0] = f32_of_f16(b->d) * from_top_byte;                                                \
-        s->m[0] = f32_of_f16(b->m);                                                                \
+        const size_t m_at = offsetof(struct rmli_block_##name, m);                                 \
+        scale_blocks(s->d, unit, sizeof(struct rmli_block_##name), n, from_top_byte);              \
+        scale_blocks(s->m, unit + m_at, sizeof(struct rmli_block_##name), n, 1.0f);                \
     }
 DEFINE_SCALES_WITH_M(q4_1)
 DEFINE_SCALES_WITH_M(q5_1)
@@ -75,47 +97,65 @@ RMLI_INLINE void scale_16(float *dst, __m256i sc, float factor)
     scale_8(dst + 8, _mm256_extracti128_si256(sc, 1), factor);
 }
 
-RMLI_INLINE void scales_f32_q2_k(struct f32_scales *s, const void *block)
+RMLI_INLINE void scales_f32_q2_k(struct f32_scales *s, const uint8_t *unit, size_t n)
 {
-    const struct rmli_block_q2_k *b = block;
+    const struct rmli_block_q2_k *b = (const void *)unit;
+    (void)n;
     scale_16(s->d, scales_q2_k(b), f32_of_f16(b->d) * from_top_byte);
     scale_16(s->m, minima_q2_k(b), -f32_of_f16(b->dmin));
 }
 
-RMLI_INLINE void scales_f32_q3_k(struct f32_scales *s, const void *block)
+RMLI_INLINE void scales_f32_q3_k(struct f32_scales *s, const uint8_t *unit, size_t n)
 {
-    const struct rmli_block_q3_k *b = block;
+    const struct rmli_block_q3_k *b = (const void *)unit;
+    (void)n;
     scale_16(s->d, scales_q3_k(b), f32_of_f16(b->d) * from_top_byte);
 }
 
 #define DEFINE_SCALES_Q4_K(name)                                                                   \
-    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const void *block)                    \
+    RMLI_INLINE void scales_f32_##name(struct f32_scales *s, const uint8_t *unit, size_t n)        \
     {                                                                                              \
-        const struct rmli_block_##name *b = block;                                                 \
+        const struct rmli_block_##name *b = (const void *)unit;                                    \
         __m256i both = scales_and_minima_q4_k(b->scales);                                          \
         scale_8(s->d, _mm256_castsi256_si128(both), f32_of_f16(b->d) * from_top_byte);             \
         scale_8(s->m, _mm256_extracti128_si256(both, 1), -f32_of_f16(b->dmin));                    \
+        (void)n;                                                                                   \
     }
 DEFINE_SCALES_Q4_K(q4_k)
 DEFINE_SCALES_Q4_K(q5_k)
 
-RMLI_INLINE void scales_f32_q6_k(struct f32_scales *s, const void *block)
+RMLI_INLINE void scales_f32_q6_k(struct f32_scales *s, const uint8_t *unit, size_t n)
 {
-    const struct rmli_block_q6_k *b = block;
+    const struct rmli_block_q6_k *b = (const void *)unit;
+    (void)n;
     scale_16(s->d, scales_q6_k(b), f32_of_f16(b->d) * from_top_byte);
 }
 
-RMLI_INLINE void scales_f32_iq4_xs(struct f32_scales *s, const void *block)
+RMLI_INLINE void scales_f32_iq4_xs(struct f32_scales *s, const uint8_t *unit, size_t n)
 {
-    const struct rmli_block_iq4_xs *b = block;
+    const struct rmli_block_iq4_xs *b = (const void *)unit;
+    (void)n;
     scale_8(s->d, scales_iq4_xs(b), f32_of_f16(b->d) * from_top_byte);
 }
 
 /* ---- Templates -------------------------------------------------------------- */
 
-/* The f32 values of elements 32 i .. 32 i + 31 of a block. */
+/* Elements of a unit; units of n_cols elements; parts of 32 in the unit at k. */
+enum { UNIT_NELEMS = 256 };
+
+RMLI_INLINE size_t parts_at(size_t k, size_t n)
+{
+    return n - k < UNIT_NELEMS ? (n - k) / 32 : UNIT_NELEMS / 32;
+}
+
+RMLI_INLINE size_t unit_nbytes(struct block_format f)
+{
+    return UNIT_NELEMS / f.block_nelems * f.block_nbytes;
+}
+
+/* The f32 values of elements 32 i .. 32 i + 31 of a unit. */
 RMLI_INLINE void values_32(__m256 v[4], struct block_format f, unpack_fn *unpack,
-                           const struct f32_scales *s, const uint8_t *block, int i)
+                           const struct f32_scales *s, const uint8_t *unit, int i)
 {
     /* Dword j of pattern p takes byte 8 p + j of the half that it finds twice. */
     const __m256i pattern[2] = {
@@ -123,7 +163,8 @@ RMLI_INLINE void values_32(__m256 v[4], struct block_format f, unpack_fn *unpack
                          -1, -1, -1, 5, -1, -1, -1, 6, -1, -1, -1, 7),
         _mm256_setr_epi8(-1, -1, -1, 8, -1, -1, -1, 9, -1, -1, -1, 10, -1, -1, -1, 11, -1, -1, -1,
                          12, -1, -1, -1, 13, -1, -1, -1, 14, -1, -1, -1, 15)};
-    __m256i q = unpack(block, i);
+    __m256i q =
+        f.block_nelems == 32 ? unpack(unit + (size_t)i * f.block_nbytes, 0) : unpack(unit, i);
     if (f.offset != 0)
         q = _mm256_sub_epi8(q, _mm256_set1_epi8((char)f.offset));
     __m256i half[2] = {_mm256_permute2x128_si256(q, q, 0x00),
@@ -141,12 +182,13 @@ RMLI_INLINE void values_32(__m256 v[4], struct block_format f, unpack_fn *unpack
 RMLI_INLINE void widen_blocks(struct block_format f, unpack_fn *unpack, scales_fn *scales,
                               float *dst, size_t step, const uint8_t *src, size_t n)
 {
-    for (size_t k = 0; k < n; k += (size_t)f.block_nelems, src += f.block_nbytes) {
+    for (size_t k = 0; k < n; k += UNIT_NELEMS, src += unit_nbytes(f)) {
+        size_t n_parts = parts_at(k, n);
         struct f32_scales s;
-        scales(&s, src);
-        for (int i = 0; i < f.block_nelems / 32; i++) {
+        scales(&s, src, n_parts);
+        for (size_t i = 0; i < n_parts; i++) {
             __m256 v[4];
-            values_32(v, f, unpack, &s, src, i);
+            values_32(v, f, unpack, &s, src, (int)i);
             RMLI_UNROLL
             for (int j = 0; j < 4; j++, dst += step)
                 _mm256_storeu_ps(dst, v[j]);
@@ -167,17 +209,20 @@ RMLI_INLINE void multiply_vector(struct block_format f, unpack_fn *unpack, scale
         RMLI_UNROLL
         for (size_t r = 0; r < ROWS; r++)
             acc[r] = _mm256_setzero_ps();
-        const float *v = x;
-        for (size_t offset = 0; offset < w->row_nbytes; offset += (size_t)f.block_nbytes) {
+        for (size_t k = 0, at = 0; k < w->n_cols; k += UNIT_NELEMS, at += unit_nbytes(f)) {
+            size_t n_parts = parts_at(k, w->n_cols);
             struct f32_scales s[ROWS];
             RMLI_UNROLL
-            for (int r = 0; r < ROWS; r++)
-                scales(&s[r], rows[r] + offset);
-            for (int i = 0; i < f.block_nelems / 32; i++, v += 32) {
+            for (int r = 0; r < ROWS; r++) {
+                prefetch_stream(rows[r] + at, unit_nbytes(f));
+                scales(&s[r], rows[r] + at, n_parts);
+            }
+            const float *v = x + k;
+            for (size_t i = 0; i < n_parts; i++, v += 32) {
                 RMLI_UNROLL
                 for (int r = 0; r < ROWS; r++) {
                     __m256 values[4];
-                    values_32(values, f, unpack, &s[r], rows[r] + offset, i);
+                    values_32(values, f, unpack, &s[r], rows[r] + at, (int)i);
                     RMLI_UNROLL
                     for (int j = 0; j < 4; j++)
                         acc[r] = _mm256_fmadd_ps(values[j], _mm256_loadu_ps(v + 8 * j), acc[r]);

@@ -78,6 +78,8 @@ RMLI_INLINE void multiply_vector(load_fn *load, size_t elem_nbytes, float *out,
         size_t k = 0;
         for (; k + 8 <= w->n_cols; k += 8) {
             __m256 v = _mm256_loadu_ps(x + k);
+            for (size_t r = 0; k % 32 == 0 && r < ROWS; r++)
+                prefetch_stream(rows[r] + k * elem_nbytes, 32 * elem_nbytes);
             RMLI_UNROLL
             for (size_t r = 0; r < ROWS; r++)
                 acc[r] = _mm256_fmadd_ps(load(rows[r] + k * elem_nbytes), v, acc[r]);

@@ -39,6 +39,19 @@ RMLI_INLINE uint64_t load_u64(const uint8_t *p)
     return v;
 }
 
+/* Eight f16 fields that are step bytes apart, as f32. */
+RMLI_INLINE __m256 gather_f16_steps(const uint8_t *p, size_t step)
+{
+    __m128i v = _mm_cvtsi32_si128(load_u16(p));
+    v = _mm_insert_epi16(v, load_u16(p + step), 1);
+    v = _mm_insert_epi16(v, load_u16(p + 2 * step), 2);
+    v = _mm_insert_epi16(v, load_u16(p + 3 * step), 3);
+    v = _mm_insert_epi16(v, load_u16(p + 4 * step), 4);
+    v = _mm_insert_epi16(v, load_u16(p + 5 * step), 5);
+    v = _mm_insert_epi16(v, load_u16(p + 6 * step), 6);
+    return _mm256_cvtph_ps(_mm_insert_epi16(v, load_u16(p + 7 * step), 7));
+}
+
 /* sc in the low four bits, m in the high four. */
 RMLI_INLINE __m256i scales_q2_k(const struct rmli_block_q2_k *b)
 {
