@@ -1,0 +1,237 @@
+#include "results/plot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/cli/output.h"
+#include "tools/cli/paths.h"
+
+extern char **environ;
+
+/* ---- Where things are ------------------------------------------------------------------- */
+
+/* The terminal for an ending; NULL when there is none. */
+static const char *terminal_of(const char *output)
+{
+    static const char *const endings[][2] = {{".svg", "svg"}, {".png", "png"}, {".txt", "txt"}};
+    size_t n = strlen(output);
+    if (strcmp(output, "-") == 0)
+        return "txt";
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (n > 4 && strcmp(output + n - 4, endings[i][0]) == 0)
+            return endings[i][1];
+    }
+    return NULL;
+}
+
+bool plot_output_is_known(const char *output)
+{
+    return terminal_of(output) != NULL;
+}
+
+/*
+ * The script, to be freed: in RML_PLOTS_DIR when that is set; else beside a program that
+ * was not installed (build/bin, or build/<flags>/bin, of a source tree); else where
+ * `make install` puts it, seen from the program.
+ */
+static char *find_script(const char *kind, struct rml_error *err)
+{
+    static const char *const folders[] = {"../../results/plots", "../../../results/plots",
+                                          "../share/rml/plots", NULL};
+    const char *own = getenv("RML_PLOTS_DIR");
+    char *program = cli_program_folder(), *path = NULL;
+    for (int i = 0; own || (program && folders[i]); i++) {
+        int n = own ? asprintf(&path, "%s/%s.gnuplot", own, kind)
+                    : asprintf(&path, "%s/%s/%s.gnuplot", program, folders[i], kind);
+        if (n < 0) {
+            path = NULL;
+            break;
+        }
+        if (access(path, R_OK) == 0)
+            break;
+        if (own) {
+            rmli_fail(err, RML_NOT_FOUND, path, -1, "plot script cannot be read: %s",
+                      strerror(errno));
+            free(path);
+            path = NULL;
+            break;
+        }
+        free(path);
+        path = NULL;
+    }
+    free(program);
+    if (!path)
+        rmli_fail(err, RML_NOT_FOUND, NULL, -1,
+                  "plot script '%s.gnuplot' is neither in share/rml/plots nor in a source tree; "
+                  "RML_PLOTS_DIR can name its folder",
+                  kind);
+    return path;
+}
+
+/* ---- Scratch files ------------------------------------------------------------------------ */
+
+struct scratch {
+    char *folder, *data, *chart, *errors;
+};
+
+static bool scratch_create(struct scratch *s, struct rml_error *err)
+{
+    const char *parent = getenv("TMPDIR");
+    *s = (struct scratch){0};
+    if (asprintf(&s->folder, "%s/rml-plot-XXXXXX", parent && *parent ? parent : "/tmp") < 0) {
+        s->folder = NULL;
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to draw a chart");
+    }
+    if (!mkdtemp(s->folder)) {
+        rmli_fail(err, RML_IO, s->folder, -1, "cannot create a temporary folder: %s",
+                  strerror(errno));
+        free(s->folder);
+        s->folder = NULL;
+        return false;
+    }
+    s->data = cli_path_join(s->folder, "data.dat");
+    s->chart = cli_path_join(s->folder, "chart");
+    s->errors = cli_path_join(s->folder, "errors");
+    return (s->data && s->chart && s->errors) ||
+           rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to draw a chart");
+}
+
+static void scratch_remove(struct scratch *s)
+{
+    char *files[] = {s->data, s->chart, s->errors};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (files[i])
+            unlink(files[i]);
+        free(files[i]);
+    }
+    if (s->folder)
+        rmdir(s->folder);
+    free(s->folder);
+}
+
+/* ---- gnuplot --------------------------------------------------------------------------------- */
+
+/* What it complained about: the first line that is about the chart (fontconfig chats). */
+static bool first_complaint(const char *path, char *line, size_t nbytes)
+{
+    FILE *file = fopen(path, "r");
+    bool found = false;
+    while (file && !found && fgets(line, (int)nbytes, file)) {
+        line[strcspn(line, "\n")] = 0;
+        found = line[strspn(line, " \t^")] && !strstr(line, "Fontconfig");
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool run_gnuplot(const char *script, const char *terminal, const struct plot_texts *texts,
+                        const struct scratch *s, struct rml_error *err)
+{
+    char n_panels[32];
+    snprintf(n_panels, sizeof n_panels, "%zu", texts->n_panels);
+    char *const argv[] = {"gnuplot",
+                          "-c",
+                          (char *)script,
+                          s->data,
+                          s->chart,
+                          (char *)terminal,
+                          n_panels,
+                          (char *)texts->title,
+                          (char *)texts->subtitle,
+                          NULL};
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, s->errors,
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    pid_t child;
+    int rc = posix_spawnp(&child, "gnuplot", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0)
+        return rmli_fail(err, rc == ENOENT ? RML_NOT_FOUND : RML_IO, "gnuplot", -1,
+                         rc == ENOENT ? "not found in PATH; Debian's package is gnuplot-nox"
+                                      : "cannot be started: %s",
+                         strerror(rc));
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    char complaint[512] = "";
+    bool complained = first_complaint(s->errors, complaint, sizeof complaint);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !complained)
+        return true;
+    if (WIFSIGNALED(status))
+        return rmli_fail(err, RML_IO, script, -1, "gnuplot was ended by signal %d",
+                         WTERMSIG(status));
+    return rmli_fail(err, RML_IO, script, -1, "gnuplot failed with exit status %d: %s",
+                     WEXITSTATUS(status), complaint);
+}
+
+/* ---- Files out -------------------------------------------------------------------------------- */
+
+static bool copy_out(const char *from, const char *to, struct rml_error *err)
+{
+    FILE *in = fopen(from, "rb");
+    struct cli_output out = {0};
+    if (!in)
+        return rmli_fail(err, RML_IO, from, -1, "gnuplot wrote no chart");
+    char buffer[1 << 14];
+    size_t n, total = 0;
+    bool ok = cli_output_open(&out, to, err);
+    while (ok && (n = fread(buffer, 1, sizeof buffer, in)) > 0) {
+        total += n;
+        if (fwrite(buffer, 1, n, out.stream) != n)
+            break; /* commit sees it */
+    }
+    if (ok && total == 0)
+        ok = rmli_fail(err, RML_IO, from, -1, "gnuplot wrote an empty chart");
+    fclose(in);
+    if (!ok) {
+        cli_output_abandon(&out);
+        return false;
+    }
+    return cli_output_commit(&out, err);
+}
+
+static bool write_data(const struct plot_kind *kind, struct store *store, const char *path,
+                       struct plot_texts *texts, struct rml_error *err)
+{
+    FILE *data = fopen(path, "w");
+    if (!data)
+        return rmli_fail(err, RML_IO, path, -1, "cannot be written: %s", strerror(errno));
+    bool ok = kind->export(store, data, texts, err);
+    bool written = !ferror(data);
+    written = fclose(data) == 0 && written;
+    if (ok && !written)
+        return rmli_fail(err, RML_IO, path, -1, "cannot be written: %s", strerror(errno));
+    return ok;
+}
+
+bool plot_draw(const struct plot_kind *kind, struct store *store, const char *output,
+               const char *data_output, struct rml_error *err)
+{
+    const char *terminal = terminal_of(output);
+    if (!terminal)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, output, -1,
+                         "expected a name that ends in .svg, .png or .txt");
+    struct scratch s;
+    struct plot_texts texts = {0};
+    char *script = find_script(kind->name, err);
+    bool ok = script && scratch_create(&s, err);
+    if (ok) {
+        ok = write_data(kind, store, s.data, &texts, err) &&
+             run_gnuplot(script, terminal, &texts, &s, err) && copy_out(s.chart, output, err) &&
+             (!data_output || copy_out(s.data, data_output, err));
+    }
+    if (script)
+        scratch_remove(&s);
+    free(script);
+    return ok;
+}

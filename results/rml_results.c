@@ -1,0 +1,30 @@
+/*
+ * rml-results: what is in the results database, as tables and charts.
+ */
+#include "results/commands.h"
+
+#include <limits.h>
+
+static const struct cli_command commands[] = {
+    {"list", "the runs, newest first", results_list_main},
+    {"check", "is the database sound, and which runs died", results_check_main},
+    {"plot", "draw a chart with gnuplot", results_plot_main},
+    {0},
+};
+
+static const struct cli_program program = {
+    .summary = "Shows what is in the results database.",
+    .commands = commands,
+};
+
+struct store *results_open(const struct cli_options *options, struct rml_error *err)
+{
+    char path[PATH_MAX];
+    return store_path(options->db, path, sizeof path, err) ? store_open(path, STORE_READ, err)
+                                                           : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    return cli_run(&program, argc, argv);
+}
