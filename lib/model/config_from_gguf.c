@@ -297,6 +297,8 @@ static void read_rope(struct reader *r, struct rml_model_config *c)
         s->beta_fast = 32;
         s->beta_slow = 1;
         get_f64(r, "rope.scaling.original_context_length", &s->original_context);
+        if (s->original_context == 0)
+            s->original_context = c->n_context;
         get_f64(r, "rope.scaling.yarn_beta_fast", &s->beta_fast);
         get_f64(r, "rope.scaling.yarn_beta_slow", &s->beta_slow);
         get_f64(r, "rope.scaling.yarn_log_multiplier", &log_multiplier);

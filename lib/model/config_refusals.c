@@ -8,6 +8,7 @@
  * the check of unused tensors.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "files/gguf.h"
 #include "model/config_readers.h"
@@ -174,6 +175,50 @@ static bool is_neutral_kv(const struct rmli_gguf_kv *kv, unsigned neutral)
     return true;
 }
 
+/* All that may stand after "rope." in a key: what is read, refused above, or says nothing
+ * about the numbers. Another key there is a rotation that this code does not know. */
+static const char *const rope_keys[] = {
+    "dimension_count",
+    "dimension_count_swa",
+    "dimension_sections",
+    "freq_base",
+    "freq_base_swa",
+    "scale_linear",
+    "scaling.type",
+    "scaling.factor",
+    "scaling.attn_factor",
+    "scaling.alpha",
+    "scaling.original_context_length",
+    "scaling.finetuned",
+    "scaling.yarn_ext_factor",
+    "scaling.yarn_attn_factor",
+    "scaling.yarn_beta_fast",
+    "scaling.yarn_beta_slow",
+    "scaling.yarn_log_multiplier",
+};
+
+static bool refuse_unknown_rotation(const struct rmli_gguf *gguf, const char *arch,
+                                    struct rml_error *err)
+{
+    char prefix[64];
+    size_t n_prefix = (size_t)snprintf(prefix, sizeof prefix, "%s.rope.", arch);
+    for (size_t i = 0; i < rmli_gguf_n_kv(gguf); i++) {
+        const struct rmli_gguf_kv *kv = rmli_gguf_kv(gguf, i);
+        if (kv->key.nbytes < n_prefix || memcmp(kv->key.data, prefix, n_prefix) != 0)
+            continue;
+        const char *name = kv->key.data + n_prefix;
+        size_t n = kv->key.nbytes - n_prefix;
+        bool known = false;
+        for (size_t j = 0; !known && j < sizeof rope_keys / sizeof rope_keys[0]; j++)
+            known = strlen(rope_keys[j]) == n && memcmp(rope_keys[j], name, n) == 0;
+        if (!known)
+            return rmli_fail(err, RML_UNSUPPORTED, rmli_gguf_path(gguf), (int64_t)kv->offset,
+                             "'%.*s' is no key of a rotation that is known here",
+                             (int)(kv->key.nbytes < 128 ? kv->key.nbytes : 128), kv->key.data);
+    }
+    return true;
+}
+
 bool rmli_refuse_gguf_settings(const struct rmli_gguf *gguf, const char *arch,
                                struct rml_error *err)
 {
@@ -192,5 +237,5 @@ bool rmli_refuse_gguf_settings(const struct rmli_gguf *gguf, const char *arch,
                          "'%s' is %s, expected %s or no such key", key, found,
                          neutral & (YES | ONE) ? "1" : "0");
     }
-    return true;
+    return refuse_unknown_rotation(gguf, arch, err);
 }

@@ -291,7 +291,8 @@ bool rmli_load_experts(struct rmli_weight_loader *l, uint32_t layer)
     struct rmli_layer_weights *w = &l->weights->layers[layer];
     uint64_t n_ff = l->config->n_ff_expert, n_embd = l->config->n_embd;
     uint32_t n_expert = l->config->n_expert;
-    struct rmli_matrix gate, up, down, *m = rmli_own(l, 3 * (size_t)n_expert, sizeof *m);
+    struct rmli_matrix gate = {0}, up = {0}, down = {0};
+    struct rmli_matrix *m = rmli_own(l, 3 * (size_t)n_expert, sizeof *m);
     if (!m)
         return false;
     w->expert_gate = m;
