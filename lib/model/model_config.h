@@ -60,7 +60,7 @@ struct rml_model_config {
     uint32_t n_head;
     uint32_t n_head_kv;
     uint32_t head_dim;
-    uint32_t n_ff; /* of the dense feed-forward; 0 with experts */
+    uint32_t n_ff;      /* of the dense feed-forward; 0 with experts */
     uint32_t n_context; /* trained positions */
     enum rml_activation activation;
     float norm_eps;
@@ -69,7 +69,7 @@ struct rml_model_config {
     bool attention_bias;   /* biases of q, k and v */
     enum rml_qk_norm qk_norm;
     bool sandwich_norms;
-    bool norm_plus_one; /* norm weights are stored as w, meaning 1 + w (Gemma in config.json form) */
+    bool norm_plus_one; /* norms are stored as w, meaning 1 + w (Gemma's Hugging Face form) */
     bool tied_head;
 
     enum rml_rope_pairing rope_pairing;
@@ -77,8 +77,8 @@ struct rml_model_config {
     struct rml_rope_scaling rope_scaling;
     double rope_local_theta; /* of sliding layers, without scaling; 0: as all others */
 
-    uint32_t sliding_window;                /* keys a sliding layer sees, itself included; 0: none */
-    uint8_t sliding_layer[RML_MAX_LAYERS];  /* 1: this layer has the window */
+    uint32_t sliding_window;               /* keys a sliding layer sees, itself included; 0: none */
+    uint8_t sliding_layer[RML_MAX_LAYERS]; /* 1: this layer has the window and the local base */
 
     uint32_t n_expert;      /* 0: dense */
     uint32_t n_expert_used; /* top k */
