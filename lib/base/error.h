@@ -38,7 +38,9 @@ struct rml_error {
 };
 
 /* No error yet: code RML_OK, offset -1, empty strings. */
+/* clang-format off */
 #define RML_ERROR_INIT {.code = RML_OK, .offset = -1}
+/* clang-format on */
 
 /* Empties *err for reuse. NULL is allowed. */
 void rml_error_clear(struct rml_error *err);

@@ -48,6 +48,14 @@ static bool fail(const struct rmli_gguf_parser *p, size_t offset, const char *me
     return rmli_fail(p->err, RML_FORMAT, p->gguf->file.path, (int64_t)offset, "%s", message);
 }
 
+/* What to add to "bytes left" when it is our limit that leaves no more. */
+static const char *limit_note(const struct rmli_gguf_parser *p)
+{
+    return p->in.nbytes < p->gguf->file.nbytes
+               ? " of the 1 GiB that metadata and tensor table may take"
+               : "";
+}
+
 bool rmli_gguf_fail_short(const struct rmli_gguf_parser *p, const char *what)
 {
     const struct rmli_mapped_file *file = &p->gguf->file;
@@ -83,8 +91,8 @@ bool rmli_gguf_fail_string(const struct rmli_gguf_parser *p, const char *what)
     if (!rmli_read_u64(&in, &nbytes))
         return rmli_gguf_fail_short(p, what);
     return rmli_fail(p->err, RML_FORMAT, p->gguf->file.path, (int64_t)p->in.position,
-                     "%s has a length of %ju bytes, but only %zu are left", what, (uintmax_t)nbytes,
-                     rmli_reader_remaining(&in));
+                     "%s has a length of %ju bytes, but only %zu are left%s", what,
+                     (uintmax_t)nbytes, rmli_reader_remaining(&in), limit_note(p));
 }
 
 /* ---- Metadata ----------------------------------------------------------- */
@@ -125,9 +133,9 @@ static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
          * it is the count that should be blamed. */
         if (kv->nelems > rmli_reader_remaining(&p->in) / sizeof(uint64_t))
             return rmli_fail(p->err, RML_FORMAT, path, (int64_t)start,
-                             "%s: %ju strings do not fit into the %zu bytes left",
+                             "%s: %ju strings do not fit into the %zu bytes left%s",
                              label_of("metadata key ", &kv->key).text, (uintmax_t)kv->nelems,
-                             rmli_reader_remaining(&p->in));
+                             rmli_reader_remaining(&p->in), limit_note(p));
         for (uint64_t i = 0; i < kv->nelems; i++) {
             struct rmli_gguf_string ignored;
             if (!rmli_gguf_read_string(p, &ignored))
@@ -141,9 +149,10 @@ static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
     if (__builtin_mul_overflow(kv->nelems, rmli_gguf_type_nbytes(kv->elem_type), &nbytes) ||
         !rmli_read_bytes(&p->in, nbytes, &bytes))
         return rmli_fail(p->err, RML_FORMAT, path, (int64_t)start,
-                         "%s: %ju values of type %s do not fit into the %zu bytes left",
+                         "%s: %ju values of type %s do not fit into the %zu bytes left%s",
                          label_of("metadata key ", &kv->key).text, (uintmax_t)kv->nelems,
-                         rmli_gguf_type_name(kv->elem_type), rmli_reader_remaining(&p->in));
+                         rmli_gguf_type_name(kv->elem_type), rmli_reader_remaining(&p->in),
+                         limit_note(p));
     return kv->elem_type != RMLI_GGUF_BOOL || check_bools(p, kv);
 }
 

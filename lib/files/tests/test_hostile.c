@@ -34,6 +34,13 @@ static const char safetensors_script[] =
     "`data_offsets`:[0,8]},`w\\u00e9`:{`dtype`:`F32`,`shape`:[2,3],`data_offsets`:[8,32]}}  ' "
     "z:8 f:1 z:20";
 
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 /* A file in memory, as a path. */
 static int memory_file;
 static char memory_path[64];
@@ -174,19 +181,65 @@ Test(hostile, damaged_safetensors)
     damage_and_use(safetensors_script, use_safetensors);
 }
 
+/* ---- Sizes without substance --------------------------------------------- */
+
+/* A script, followed by zeros that take no room on the disk. */
+static void write_sparse(const char *name, const char *script, off_t nbytes)
+{
+    static struct script_bytes bytes;
+    script_assemble(&bytes, script);
+    temp_write(name, bytes.bytes, bytes.nbytes);
+    if (truncate(temp_path(name), nbytes) != 0)
+        cr_skip("the file system has no sparse files of %lld bytes", (long long)nbytes);
+}
+
+/* All of what follows would be valid if it were read to its end. */
+static const struct {
+    const char *script, *message;
+} endless[] = {
+    {"'GGUF' 4:3 8:0 8:1 s'general.name' 4:9 4:8 8:10000000000",
+     "10000000000 strings do not fit into the 1073741764 bytes left of the 1 GiB that metadata and "
+     "tensor table may take"},
+    {"'GGUF' 4:3 8:0 8:1 s'general.name' 4:9 4:7 8:90000000000",
+     "90000000000 values of type bool do not fit into the 1073741764 bytes left of the 1 GiB"},
+    {"'GGUF' 4:3 8:0 8:1 s'general.name' 4:8 8:90000000000",
+     "a length of 90000000000 bytes, but only 1073741768 are left of the 1 GiB"},
+    {"'GGUF' 4:3 8:1000000000 8:0", "1000000000 tensors do not fit into the 1073741800 bytes"},
+};
+
+Test(hostile, a_header_of_100_gb)
+{
+    for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
+        write_sparse("a.gguf", endless[i].script, (off_t)100 << 30);
+        struct rml_error err = RML_ERROR_INIT;
+        double begin_s = cpu_seconds();
+        cr_expect_not(malformed_open_gguf(temp_path("a.gguf"), &err));
+        cr_expect_lt(cpu_seconds() - begin_s, 1.0);
+        cr_expect_not_null(strstr(err.message, endless[i].message), "%s", err.message);
+    }
+}
+
+Test(hostile, json_files_beyond_their_limits)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    write_sparse("config.json", "'{}'", ((off_t)64 << 20) + 1);
+    cr_expect_not(malformed_open_checkpoint(temp_path(""), &err));
+    cr_expect_not_null(strstr(err.message, "67108865 bytes, expected at most 67108864"), "%s",
+                       err.message);
+    temp_write_text("config.json", "{}");
+    write_sparse("model.safetensors.index.json", "'{}'", ((off_t)256 << 20) + 1);
+    rml_error_clear(&err);
+    cr_expect_not(malformed_open_checkpoint(temp_path(""), &err));
+    cr_expect_not_null(strstr(err.message, "268435457 bytes, expected at most 268435456"), "%s",
+                       err.message);
+}
+
 /* ---- A million entries -------------------------------------------------- */
 
 enum { MANY = 1000000 };
 
 /* Quadratic work over a million entries would take minutes. */
 static const double time_limit_s = 20;
-
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void put_u32(FILE *file, uint32_t value)
 {

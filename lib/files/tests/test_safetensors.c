@@ -109,7 +109,7 @@ Test(safetensors, names_with_escapes)
 Test(safetensors, metadata_may_hold_anything_in_strings)
 {
     struct rmli_safetensors *st =
-        open_script("j'{`__metadata__`:{`a`:`\\u0000\\n{}[]`,``:``,`b`:`{`}}'");
+        open_script("j'{`__metadata__`:{`a`:`\\u0000\\n\\b\\f\\r\\t{}[]`,``:``,`b`:`{`}}'");
     rmli_safetensors_close(st);
 }
 
