@@ -4,7 +4,10 @@
  * An absent key takes the default of the family's config class, which the
  * table below holds; null is not absent. What is read here is what the class
  * of that family reads: a Qwen config carries a sliding_window that it does
- * not use, a Mistral config without one has 4096.
+ * not use, a Mistral config without one has 4096. Beyond that a window of Llama is
+ * honoured, layer_types hold for every family with windows (transformers 5
+ * turns such a Mistral into a Ministral), and null heads are derived in every
+ * family, where some classes only fail.
  */
 #include <math.h>
 #include <string.h>
@@ -36,6 +39,8 @@ struct family {
 
 /* clang-format off */
 static const struct family families[] = {
+    /* type, vocabulary, hidden, feed-forward, layers, heads, of them kv, head, context,
+     * epsilon, theta, bos, eos, window, experts, of them used, their size, QK-norm, flags */
     {"llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 1e-6, 1e4, 1, 2, 0,
      0, 0, 0, RML_QK_NORM_NONE, BIAS_KEY},
     {"mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 1e-6, 1e4, 1, 2, 4096,
