@@ -53,7 +53,9 @@ const char *rml_code_name(enum rml_code code);
  * Records an error unless *err already holds one, and returns false, so that
  * a failing function can end with `return rmli_fail(...)`. `file` may be NULL
  * or ""; `offset` is -1 when unknown. The message is formatted as by printf,
- * truncated to its field, and control characters in it are replaced by '?'.
+ * truncated to its field (a long `file` keeps its end). In both, control
+ * characters and bytes that are not UTF-8 become '?', so that they can be
+ * printed on a terminal and written as JSON whatever a hostile file holds.
  */
 bool rmli_fail(struct rml_error *err, enum rml_code code, const char *file, int64_t offset,
                const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -1,9 +1,10 @@
 /*
  * Aligned memory: sizes checked before the system is asked.
  *
- * The aligned block lies inside a larger one of malloc or calloc rather than
- * one of aligned_alloc, because only calloc knows that fresh pages are zero
- * already: a large cache costs no memory until it is touched.
+ * A block ends where its allocation ends, so that a sanitizer sees the first
+ * byte beyond it. The exception are large zeroed blocks: only calloc knows that
+ * fresh pages are zero already, which keeps a large cache from costing memory
+ * before it is used, and calloc does not align.
  */
 #include "base/memory.h"
 
@@ -21,31 +22,57 @@ bool rmli_size_add(size_t a, size_t b, size_t *out)
     return !__builtin_add_overflow(a, b, out);
 }
 
+/* Zeroed blocks from here on are left to calloc. */
+#define LARGE_NBYTES ((size_t)1 << 20)
+
 /*
  * Every block:   base ... [ base pointer ] block
  *
- * where `base` came from malloc or calloc and `block` is the first multiple
- * of RMLI_ALIGNMENT that leaves room for the pointer.
+ * where the system knows the allocation as `base` and `block` is a multiple of
+ * RMLI_ALIGNMENT. base_nbytes is that of the whole allocation.
  */
+static void *place(char *base, char *block)
+{
+    memcpy(block - sizeof base, &base, sizeof base);
+    return block;
+}
+
+static void *allocate_exact(size_t base_nbytes)
+{
+    void *base;
+    if (posix_memalign(&base, RMLI_ALIGNMENT, base_nbytes) != 0)
+        return NULL;
+    return place(base, (char *)base + RMLI_ALIGNMENT);
+}
+
+static void *allocate_large_zeroed(size_t base_nbytes)
+{
+    char *base = calloc(1, base_nbytes);
+    if (!base)
+        return NULL;
+    uintptr_t address = (uintptr_t)base + sizeof base;
+    size_t to_boundary = (RMLI_ALIGNMENT - address % RMLI_ALIGNMENT) % RMLI_ALIGNMENT;
+    return place(base, base + sizeof base + to_boundary);
+}
+
 static void *allocate(size_t nelems, size_t elem_nbytes, bool zeroed, struct rml_error *err)
 {
-    const size_t slack = RMLI_ALIGNMENT + sizeof(void *);
-    size_t nbytes, total_nbytes;
+    /* The alignment and the pointer, wherever the allocation begins. */
+    const size_t slack_nbytes = RMLI_ALIGNMENT + sizeof(void *);
+    size_t nbytes, base_nbytes;
     if (!rmli_size_mul(nelems, elem_nbytes, &nbytes) ||
-        !rmli_size_add(nbytes, slack, &total_nbytes) || total_nbytes > PTRDIFF_MAX) {
+        !rmli_size_add(nbytes, slack_nbytes, &base_nbytes) || base_nbytes > PTRDIFF_MAX) {
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "%zu x %zu bytes do not fit an address", nelems,
                   elem_nbytes);
         return NULL;
     }
-    char *base = zeroed ? calloc(1, total_nbytes) : malloc(total_nbytes);
-    if (!base) {
+    bool by_calloc = zeroed && nbytes >= LARGE_NBYTES;
+    void *block =
+        by_calloc ? allocate_large_zeroed(base_nbytes) : allocate_exact(RMLI_ALIGNMENT + nbytes);
+    if (!block)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", nbytes);
-        return NULL;
-    }
-    uintptr_t address = (uintptr_t)base + sizeof(void *);
-    size_t to_boundary = (RMLI_ALIGNMENT - address % RMLI_ALIGNMENT) % RMLI_ALIGNMENT;
-    char *block = base + sizeof(void *) + to_boundary;
-    memcpy(block - sizeof(void *), &base, sizeof base);
+    else if (zeroed && !by_calloc)
+        memset(block, 0, nbytes);
     return block;
 }
 

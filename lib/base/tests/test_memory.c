@@ -26,7 +26,7 @@ Test(memory, sizes_are_checked)
 
 Test(memory, blocks_are_aligned_and_writable)
 {
-    static const size_t sizes[] = {0, 1, 7, 63, 64, 65, 4096, 1 << 20};
+    static const size_t sizes[] = {0, 1, 7, 63, 64, 65, 4096, 1 << 17, (1 << 20) - 1, 1 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct rml_error err = RML_ERROR_INIT;
         uint8_t *p = rmli_alloc(sizes[i], 1, &err);
