@@ -112,7 +112,7 @@ ifdef CONFIGURED
 
 # ---------------------------------------------------------------- flags ----
 
-LIB_PKGS  := jansson libcrypto
+LIB_PKGS  := jansson libcrypto libpcre2-8 libutf8proc
 TOOL_PKGS := sqlite3
 
 pkg_error := $(shell { pkg-config --print-errors --exists $(LIB_PKGS) $(TOOL_PKGS) || echo failed; } 2>&1)

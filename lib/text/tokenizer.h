@@ -19,6 +19,9 @@
 #ifndef RML_TEXT_TOKENIZER_H
 #define RML_TEXT_TOKENIZER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "files/checkpoint.h"
 
@@ -55,8 +58,13 @@ struct rml_bytes {
 };
 void rml_bytes_release(struct rml_bytes *bytes);
 
-/* Appends the ids of nbytes bytes of text (any bytes: NUL is a character, invalid UTF-8 is
- * treated as the family's reference does). On failure `out` is as it was. */
+/*
+ * Appends the ids of nbytes bytes of text, at most 2^31 - 1. Any bytes are text: NUL is a
+ * character, and what is no UTF-8 is read as U+FFFD, as the references do: one for each
+ * ill-formed sequence (its maximal subpart, as Python's errors="replace" has it), or in a
+ * SentencePiece vocabulary of a GGUF one for each byte of it. Whether U+FFFD then becomes a token,
+ * bytes or the unknown token is the vocabulary's matter. On failure `out` is as it was.
+ */
 bool rml_tokenizer_encode(const struct rml_tokenizer *tokenizer, const char *text, size_t nbytes,
                           unsigned flags, struct rml_ids *out, struct rml_error *err);
 
@@ -70,9 +78,11 @@ bool rml_tokenizer_decode(const struct rml_tokenizer *tokenizer, const int32_t *
 struct rml_decode_stream {
     const struct rml_tokenizer *tokenizer;
     bool skip_special;
-    int64_t n_tokens; /* so far */
+    int64_t n_tokens;   /* so far, left-out ones not counted */
+    int32_t n_stripped; /* characters dropped from the beginning of the text */
+    bool begun;         /* something has been given out */
     size_t n_pending;
-    char pending[64];
+    char pending[64]; /* an unfinished code point, and what the end of the text may drop */
 };
 void rml_decode_stream_init(struct rml_decode_stream *stream, const struct rml_tokenizer *tokenizer,
                             bool skip_special);

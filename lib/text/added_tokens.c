@@ -1,0 +1,114 @@
+/*
+ * Finding added tokens.
+ */
+#include "text/added_tokens.h"
+
+#include "text/unicode.h"
+
+bool rmli_added_list_init(struct rmli_added_list *list, const struct rmli_added_token *tokens,
+                          size_t n, struct rml_error *err)
+{
+    *list = (struct rmli_added_list){0};
+    size_t total_nbytes = 0;
+    for (size_t i = 0; i < n; i++)
+        total_nbytes += tokens[i].nbytes;
+    list->tokens = rmli_alloc(n, sizeof *list->tokens, err);
+    if (!list->tokens || !rmli_trie_init(&list->trie, total_nbytes, err))
+        return false;
+    /* Inserted backwards, so that the first of equal contents stands. */
+    for (size_t i = n; i-- > 0;) {
+        if (tokens[i].nbytes == 0)
+            continue;
+        list->tokens[i] = tokens[i];
+        rmli_trie_insert(&list->trie, tokens[i].content, tokens[i].nbytes, (int32_t)i);
+        uint8_t byte = (uint8_t)tokens[i].content[0];
+        list->first_bytes[byte / 64] |= (uint64_t)1 << (byte & 63);
+    }
+    list->n = n;
+    return true;
+}
+
+void rmli_added_list_release(struct rmli_added_list *list)
+{
+    rmli_free(list->tokens);
+    rmli_trie_release(&list->trie);
+    *list = (struct rmli_added_list){0};
+}
+
+static int32_t longest_at(const struct rmli_added_list *list, const char *text, size_t nbytes,
+                          size_t begin, size_t *end)
+{
+    uint32_t node = 0;
+    int32_t found = -1;
+    for (size_t i = begin; i < nbytes; i++) {
+        const struct rmli_trie_edge *edge = rmli_trie_step(&list->trie, node, (uint8_t)text[i]);
+        if (!edge)
+            break;
+        node = edge->node;
+        if (edge->id >= 0) {
+            found = edge->id;
+            *end = i + 1;
+        }
+    }
+    return found;
+}
+
+static bool is_word(const char *text, size_t at)
+{
+    size_t length;
+    return rmli_unicode_mask(rmli_utf8_decode(text + at, &length)) & RMLI_UC_PLAIN_WORD;
+}
+
+static bool is_space(const char *text, size_t at, size_t *length)
+{
+    return rmli_unicode_mask(rmli_utf8_decode(text + at, length)) & RMLI_UC_SPACE;
+}
+
+bool rmli_added_next(const struct rmli_added_list *list, struct rmli_added_cursor *cursor,
+                     const char *text, size_t nbytes, bool parse_special, size_t *begin,
+                     size_t *end, int32_t *id)
+{
+    *begin = cursor->taken;
+    *id = -1;
+    for (size_t i = list->n > 0 ? cursor->search_from : nbytes; i < nbytes;) {
+        uint8_t byte = (uint8_t)text[i];
+        size_t stop;
+        int32_t found;
+        if (!(list->first_bytes[byte / 64] >> (byte & 63) & 1) ||
+            (found = longest_at(list, text, nbytes, i, &stop)) < 0) {
+            i++;
+            continue;
+        }
+        const struct rmli_added_token *token = &list->tokens[found];
+        size_t start = i, length;
+        i = stop; /* whatever becomes of this match, the next begins behind it */
+        if (token->special && !parse_special)
+            continue;
+        if (token->single_word &&
+            ((start > 0 && is_word(text, rmli_utf8_previous(text, 0, start))) ||
+             (stop < nbytes && is_word(text, stop))))
+            continue;
+        if (token->lstrip) {
+            while (start > cursor->taken) {
+                size_t previous = rmli_utf8_previous(text, 0, start);
+                if (!is_space(text, previous, &length))
+                    break;
+                start = previous;
+            }
+        }
+        if (token->rstrip)
+            while (stop < nbytes && is_space(text, stop, &length))
+                stop += length;
+        *end = start > cursor->taken ? start : cursor->taken;
+        *id = token->id;
+        cursor->search_from = i;
+        cursor->taken = stop;
+        return true;
+    }
+    *end = nbytes;
+    cursor->search_from = nbytes;
+    if (cursor->taken >= nbytes)
+        return false;
+    cursor->taken = nbytes;
+    return true;
+}

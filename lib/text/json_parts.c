@@ -1,0 +1,424 @@
+/*
+ * Normalizers and pre-tokenizers out of tokenizer.json.
+ */
+#include "text/json_parts.h"
+
+#include "text/unicode.h"
+
+const char *rmli_json_type(const json_t *object)
+{
+    const char *type = json_string_value(json_object_get(object, "type"));
+    return type ? type : "";
+}
+
+bool rmli_json_get_flag(const json_t *object, const char *key, bool *out, struct rml_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!value || json_is_null(value))
+        return true;
+    if (!json_is_boolean(value))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' is no boolean", key);
+    *out = json_is_true(value);
+    return true;
+}
+
+bool rmli_json_get_text(const json_t *object, const char *key, const char **out, size_t *nbytes,
+                        struct rml_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!value || json_is_null(value))
+        return true;
+    if (!json_is_string(value))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' is no string", key);
+    *out = json_string_value(value);
+    *nbytes = json_string_length(value);
+    return true;
+}
+
+static bool refuse_type(const char *what, const json_t *json, struct rml_error *err)
+{
+    if (!json_is_object(json))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "the %s is no object", what);
+    return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "%s '%s' is not supported", what,
+                     rmli_json_type(json));
+}
+
+static bool is_type(const json_t *json, const char *type)
+{
+    return strcmp(rmli_json_type(json), type) == 0;
+}
+
+/* {"String": ...} or {"Regex": ...}, or a bare string. */
+static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *err)
+{
+    const json_t *pattern = json_object_get(json, "pattern");
+    const json_t *literal = json_is_string(pattern) ? pattern : json_object_get(pattern, "String");
+    const json_t *regex = json_object_get(pattern, "Regex");
+    if (json_is_string(literal) && json_string_length(literal) > 0)
+        return rmli_pattern_literal(json_string_value(literal), json_string_length(literal), err);
+    if (json_is_string(regex) && json_string_length(regex) > 0)
+        return rmli_pattern_regex(json_string_value(regex), json_string_length(regex), err);
+    rmli_fail(err, RML_FORMAT, NULL, -1,
+              "'%s' has no pattern, expected a String or Regex that is not empty",
+              rmli_json_type(json));
+    return NULL;
+}
+
+/* ---- Normalizers --------------------------------------------------------------------- */
+
+static bool read_content(const json_t *json, const char *key, struct rmli_normalizer *step,
+                         struct rml_error *err)
+{
+    const char *content = NULL;
+    if (!rmli_json_get_text(json, key, &content, &step->content_nbytes, err))
+        return false;
+    if (!content)
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "normalizer '%s' has no '%s'",
+                         rmli_json_type(json), key);
+    step->content = rmli_copy(content, step->content_nbytes, err);
+    return step->content != NULL;
+}
+
+bool rmli_json_read_normalizer(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    static const struct {
+        const char *type;
+        enum rmli_normalizer_kind kind;
+    } kinds[] = {{"NFC", RMLI_NORMALIZE_NFC},
+                 {"NFD", RMLI_NORMALIZE_NFD},
+                 {"NFKC", RMLI_NORMALIZE_NFKC},
+                 {"NFKD", RMLI_NORMALIZE_NFKD},
+                 {"Lowercase", RMLI_NORMALIZE_LOWERCASE},
+                 {"Replace", RMLI_NORMALIZE_REPLACE},
+                 {"Prepend", RMLI_NORMALIZE_PREPEND},
+                 {"Strip", RMLI_NORMALIZE_STRIP}};
+    if (!json || json_is_null(json))
+        return true;
+    if (is_type(json, "Sequence")) {
+        const json_t *list = json_object_get(json, "normalizers");
+        if (!json_is_array(list))
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'normalizers'");
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (!rmli_json_read_normalizer(t, json_array_get(list, i), err))
+                return false;
+        return true;
+    }
+    size_t k = 0;
+    while (k < sizeof kinds / sizeof *kinds && !is_type(json, kinds[k].type))
+        k++;
+    if (k == sizeof kinds / sizeof *kinds)
+        return refuse_type("normalizer", json, err);
+    struct rmli_normalizer *step = rmli_pipeline_add_normalizer(&t->pipeline, kinds[k].kind, err);
+    if (!step)
+        return false;
+    switch (step->kind) {
+    case RMLI_NORMALIZE_REPLACE:
+        step->pattern = read_pattern(json, err);
+        return step->pattern && read_content(json, "content", step, err);
+    case RMLI_NORMALIZE_PREPEND:
+        return read_content(json, "prepend", step, err);
+    case RMLI_NORMALIZE_STRIP:
+        step->left = step->right = true;
+        return rmli_json_get_flag(json, "strip_left", &step->left, err) &&
+               rmli_json_get_flag(json, "strip_right", &step->right, err);
+    default:
+        return true;
+    }
+}
+
+/* ---- Pre-tokenizers -------------------------------------------------------------------- */
+
+static bool read_behavior(const json_t *json, enum rmli_split_behavior *behavior,
+                          struct rml_error *err)
+{
+    static const char *const names[] = {"Removed", "Isolated", "MergedWithPrevious",
+                                        "MergedWithNext", "Contiguous"};
+    const char *name = json_string_value(json_object_get(json, "behavior"));
+    for (int i = 0; name && i < 5; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *behavior = (enum rmli_split_behavior)i;
+            return true;
+        }
+    return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "behavior '%s' is not known",
+                     name ? name : "(none)");
+}
+
+static bool read_scheme(const json_t *json, enum rmli_prepend_scheme *scheme, struct rml_error *err)
+{
+    bool prefix = true;
+    const char *name = json_string_value(json_object_get(json, "prepend_scheme"));
+    *scheme = RMLI_PREPEND_ALWAYS;
+    if (!rmli_json_get_flag(json, "add_prefix_space", &prefix, err))
+        return false;
+    if (!name) {
+        if (!prefix) /* files from before there were schemes */
+            *scheme = RMLI_PREPEND_NEVER;
+        return true;
+    }
+    if (strcmp(name, "first") == 0)
+        *scheme = RMLI_PREPEND_FIRST;
+    else if (strcmp(name, "never") == 0)
+        *scheme = RMLI_PREPEND_NEVER;
+    else if (strcmp(name, "always") != 0)
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "prepend_scheme '%s' is not known", name);
+    return true;
+}
+
+/* One character, at most 4 bytes. */
+static bool read_character(const json_t *json, const char *key, char character[8], size_t *nbytes,
+                           struct rml_error *err)
+{
+    const char *text = "";
+    *nbytes = 0;
+    if (!rmli_json_get_text(json, key, &text, nbytes, err))
+        return false;
+    if (*nbytes == 0 || *nbytes != rmli_utf8_length(text[0]))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' of '%s' is not one character", key,
+                         rmli_json_type(json));
+    memcpy(character, text, *nbytes);
+    return true;
+}
+
+static bool read_bytelevel(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    bool use_regex = true, add_prefix_space = true;
+    if (t->pipeline.bytelevel)
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "two pre-tokenizers are ByteLevel");
+    t->pipeline.bytelevel = true;
+    if (!rmli_json_get_flag(json, "use_regex", &use_regex, err) ||
+        !rmli_json_get_flag(json, "add_prefix_space", &add_prefix_space, err))
+        return false;
+    struct rmli_pretokenizer *step =
+        rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_BYTELEVEL, err);
+    if (!step)
+        return false;
+    step->add_prefix_space = add_prefix_space;
+    if (use_regex)
+        step->pattern = rmli_pattern_regex(RMLI_PATTERN_GPT2, strlen(RMLI_PATTERN_GPT2), err);
+    return !use_regex || step->pattern;
+}
+
+static bool read_class(struct rml_tokenizer *t, uint64_t class, enum rmli_split_behavior behavior,
+                       struct rml_error *err)
+{
+    struct rmli_pretokenizer *step =
+        rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_CLASS, err);
+    if (!step)
+        return false;
+    step->class = class;
+    step->behavior = behavior;
+    return true;
+}
+
+static bool read_one(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    struct rmli_pretokenizer *step;
+    if (is_type(json, "ByteLevel"))
+        return read_bytelevel(t, json, err);
+    if (is_type(json, "Digits")) {
+        bool individual = false;
+        return rmli_json_get_flag(json, "individual_digits", &individual, err) &&
+               read_class(t, RMLI_UC_NUMERIC,
+                          individual ? RMLI_SPLIT_ISOLATED : RMLI_SPLIT_CONTIGUOUS, err);
+    }
+    if (is_type(json, "WhitespaceSplit"))
+        return read_class(t, RMLI_UC_SPACE, RMLI_SPLIT_REMOVED, err);
+    if (is_type(json, "Punctuation")) {
+        enum rmli_split_behavior behavior = RMLI_SPLIT_ISOLATED;
+        return (!json_object_get(json, "behavior") || read_behavior(json, &behavior, err)) &&
+               read_class(t, RMLI_UC_PUNCTUATION, behavior, err);
+    }
+    if (is_type(json, "Whitespace")) {
+        step = rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_WORDS, err);
+        if (!step)
+            return false;
+        step->behavior = RMLI_SPLIT_REMOVED;
+        step->invert = true;
+        return true;
+    }
+    if (is_type(json, "Split")) {
+        step = rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_PATTERN, err);
+        return step && (step->pattern = read_pattern(json, err)) &&
+               read_behavior(json, &step->behavior, err) &&
+               rmli_json_get_flag(json, "invert", &step->invert, err);
+    }
+    if (is_type(json, "Metaspace")) {
+        if (t->pipeline.bytelevel)
+            return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                             "pre-tokenizer 'Metaspace' after 'ByteLevel' is not supported");
+        step = rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_METASPACE, err);
+        if (!step)
+            return false;
+        step->behavior = RMLI_SPLIT_MERGED_WITH_NEXT;
+        step->split = true;
+        return read_scheme(json, &step->scheme, err) &&
+               rmli_json_get_flag(json, "split", &step->split, err) &&
+               read_character(json, "replacement", step->replacement, &step->replacement_nbytes,
+                              err);
+    }
+    return refuse_type("pre-tokenizer", json, err);
+}
+
+bool rmli_json_read_pretokenizer(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    if (!json || json_is_null(json))
+        return true;
+    if (!is_type(json, "Sequence"))
+        return read_one(t, json, err);
+    const json_t *list = json_object_get(json, "pretokenizers");
+    if (!json_is_array(list))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'pretokenizers'");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!rmli_json_read_pretokenizer(t, json_array_get(list, i), err))
+            return false;
+    return true;
+}
+
+/* ---- Decoders ----------------------------------------------------------------------------- */
+
+static bool read_count(const json_t *json, const char *key, size_t *out, struct rml_error *err)
+{
+    const json_t *value = json_object_get(json, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' of '%s' is no count", key,
+                         rmli_json_type(json));
+    *out = (size_t)json_integer_value(value);
+    return true;
+}
+
+bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    static const struct {
+        const char *type;
+        enum rmli_decoder_kind kind;
+    } kinds[] = {{"ByteLevel", RMLI_DECODE_BYTELEVEL}, {"Metaspace", RMLI_DECODE_METASPACE},
+                 {"Replace", RMLI_DECODE_REPLACE},     {"ByteFallback", RMLI_DECODE_BYTE_FALLBACK},
+                 {"Fuse", RMLI_DECODE_FUSE},           {"Strip", RMLI_DECODE_STRIP}};
+    if (!json || json_is_null(json))
+        return true;
+    if (is_type(json, "Sequence")) {
+        const json_t *list = json_object_get(json, "decoders");
+        if (!json_is_array(list))
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'decoders'");
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (!rmli_json_read_decoder(t, json_array_get(list, i), err))
+                return false;
+        return true;
+    }
+    size_t k = 0;
+    while (k < sizeof kinds / sizeof *kinds && !is_type(json, kinds[k].type))
+        k++;
+    if (k == sizeof kinds / sizeof *kinds)
+        return refuse_type("decoder", json, err);
+    struct rmli_decoder_step *step = rmli_decoder_add(&t->decoder, kinds[k].kind, err);
+    if (!step)
+        return false;
+    const char *content = NULL;
+    switch (step->kind) {
+    case RMLI_DECODE_METASPACE:
+        return read_scheme(json, &step->scheme, err) &&
+               read_character(json, "replacement", step->character, &step->character_nbytes, err);
+    case RMLI_DECODE_STRIP:
+        return read_character(json, "content", step->character, &step->character_nbytes, err) &&
+               read_count(json, "start", &step->start, err) &&
+               read_count(json, "stop", &step->stop, err);
+    case RMLI_DECODE_REPLACE:
+        if (!(step->pattern = read_pattern(json, err)) ||
+            !rmli_json_get_text(json, "content", &content, &step->content_nbytes, err))
+            return false;
+        if (!content)
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "decoder 'Replace' has no 'content'");
+        step->content = rmli_copy(content, step->content_nbytes, err);
+        return step->content != NULL;
+    default:
+        return true;
+    }
+}
+
+/* ---- Post-processors ------------------------------------------------------------------------ */
+
+/* The ids of a special token of a template. */
+static bool template_ids(struct rml_tokenizer *t, const json_t *json, const json_t *piece,
+                         int32_t *ids, size_t *n, struct rml_error *err)
+{
+    const char *name = json_string_value(json_object_get(piece, "id"));
+    const json_t *special =
+        name ? json_object_get(json_object_get(json, "special_tokens"), name) : NULL;
+    const json_t *list = json_object_get(special, "ids");
+    if (!json_is_array(list))
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "TemplateProcessing names '%s', which is not among its special_tokens",
+                         name ? name : "(none)");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *id = json_array_get(list, i);
+        if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+            (uint64_t)json_integer_value(id) >= t->vocabulary.n)
+            return rmli_fail(err, RML_FORMAT, NULL, -1,
+                             "special token '%s' has an id outside of the vocabulary", name);
+        if (*n == RMLI_MAX_AFFIX)
+            return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                             "TemplateProcessing adds more than %d tokens", RMLI_MAX_AFFIX);
+        ids[(*n)++] = (int32_t)json_integer_value(id);
+    }
+    return true;
+}
+
+static bool read_template(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
+{
+    const json_t *single = json_object_get(json, "single");
+    int32_t prefix[RMLI_MAX_AFFIX], suffix[RMLI_MAX_AFFIX];
+    size_t n_prefix = 0, n_suffix = 0, n_texts = 0;
+    if (!json_is_array(single))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "TemplateProcessing has no list 'single'");
+    for (size_t i = 0; i < json_array_size(single); i++) {
+        const json_t *piece = json_array_get(single, i);
+        const json_t *special = json_object_get(piece, "SpecialToken");
+        if (special && n_texts == 0) {
+            if (!template_ids(t, json, special, prefix, &n_prefix, err))
+                return false;
+        } else if (special) {
+            if (!template_ids(t, json, special, suffix, &n_suffix, err))
+                return false;
+        } else {
+            const char *id =
+                json_string_value(json_object_get(json_object_get(piece, "Sequence"), "id"));
+            if (!id || strcmp(id, "A") != 0)
+                return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                                 "TemplateProcessing's 'single' has something other than special "
+                                 "tokens and sequence A");
+            n_texts++;
+        }
+    }
+    if (n_texts != 1)
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                         "TemplateProcessing's 'single' has sequence A %zu times, expected once",
+                         n_texts);
+    if (t->n_prefix + n_prefix > RMLI_MAX_AFFIX || t->n_suffix + n_suffix > RMLI_MAX_AFFIX)
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                         "the post-processor adds more than %d tokens", RMLI_MAX_AFFIX);
+    /* A later template goes around what the earlier ones made. */
+    memmove(t->prefix + n_prefix, t->prefix, t->n_prefix * sizeof *prefix);
+    memcpy(t->prefix, prefix, n_prefix * sizeof *prefix);
+    memcpy(t->suffix + t->n_suffix, suffix, n_suffix * sizeof *suffix);
+    t->n_prefix += n_prefix;
+    t->n_suffix += n_suffix;
+    return true;
+}
+
+bool rmli_json_read_postprocessor(struct rml_tokenizer *t, const json_t *json,
+                                  struct rml_error *err)
+{
+    if (!json || json_is_null(json) || is_type(json, "ByteLevel"))
+        return true; /* ByteLevel only moves offsets */
+    if (is_type(json, "TemplateProcessing"))
+        return read_template(t, json, err);
+    if (!is_type(json, "Sequence"))
+        return refuse_type("post-processor", json, err);
+    const json_t *list = json_object_get(json, "processors");
+    if (!json_is_array(list))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'processors'");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!rmli_json_read_postprocessor(t, json_array_get(list, i), err))
+            return false;
+    return true;
+}

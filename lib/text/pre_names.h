@@ -1,0 +1,25 @@
+/*
+ * The pre-tokenizers that GGUF files name in tokenizer.ggml.pre.
+ *
+ * The name stands for what tokenizer.json of that family says; each is built from the same parts.
+ */
+#ifndef RML_TEXT_PRE_NAMES_H
+#define RML_TEXT_PRE_NAMES_H
+
+#include "text/tokenizer_private.h"
+
+struct rmli_pre_name {
+    const char *name;
+    const char *steps[8]; /* see pre_names.c; NULL after the last */
+    bool nfc, ignore_merges, add_bos;
+};
+
+/* NULL when there is no such name. */
+const struct rmli_pre_name *rmli_pre_find(const char *name, size_t nbytes);
+/* All names, separated by spaces. */
+void rmli_pre_list(char *out, size_t out_nbytes);
+/* Fills the pipeline's pre-tokenizers and normalizers. */
+bool rmli_pre_apply(const struct rmli_pre_name *pre, struct rmli_pipeline *pipeline,
+                    struct rml_error *err);
+
+#endif

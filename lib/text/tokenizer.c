@@ -1,0 +1,319 @@
+/*
+ * Encoding, decoding and questions about tokens.
+ */
+#include "text/tokenizer.h"
+
+#include <sys/stat.h>
+
+#include "base/utf8.h"
+#include "files/gguf.h"
+#include "text/growing.h"
+#include "text/tokenizer_private.h"
+#include "text/unicode.h"
+
+/* ---- Lifecycle -------------------------------------------------------------------- */
+
+static struct rml_tokenizer *create(struct rml_error *err)
+{
+    struct rml_tokenizer *t = rmli_alloc_zeroed(1, sizeof *t, err);
+    if (t)
+        t->bos = t->eos = -1;
+    return t;
+}
+
+static struct rml_tokenizer *keep(struct rml_tokenizer *t, bool ok)
+{
+    if (ok)
+        return t;
+    rml_tokenizer_destroy(t);
+    return NULL;
+}
+
+static char *join(const char *folder, const char *name)
+{
+    char *path = malloc(strlen(folder) + strlen(name) + 2);
+    if (path) {
+        memcpy(path, folder, strlen(folder));
+        path[strlen(folder)] = '/';
+        memcpy(path + strlen(folder) + 1, name, strlen(name) + 1);
+    }
+    return path;
+}
+
+struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
+                                                    const char *pre, struct rml_error *err)
+{
+    struct rml_tokenizer *t = create(err);
+    if (!t)
+        return NULL;
+    const struct rmli_gguf *gguf = rmli_checkpoint_gguf(cp);
+    if (gguf)
+        return keep(t, rmli_tokenizer_read_gguf(t, gguf, pre, err));
+    const char *folder = rml_checkpoint_path(cp);
+    char *path = join(folder, "tokenizer.json"), *config = join(folder, "tokenizer_config.json");
+    bool ok = path && config;
+    struct stat status;
+    if (!ok)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a path");
+    else if (pre)
+        ok = rmli_fail(err, RML_INVALID_ARGUMENT, folder, -1,
+                       "a pre-tokenizer can only be chosen for a GGUF");
+    else
+        ok = rmli_tokenizer_read_json(t, path, stat(config, &status) == 0 ? config : NULL, err) &&
+             rmli_tokenizer_read_template(t, path, err);
+    free(path);
+    free(config);
+    return keep(t, ok);
+}
+
+struct rml_tokenizer *rml_tokenizer_from_json(const char *path, struct rml_error *err)
+{
+    struct rml_tokenizer *t = create(err);
+    return t ? keep(t, rmli_tokenizer_read_json(t, path, NULL, err)) : NULL;
+}
+
+void rml_tokenizer_destroy(struct rml_tokenizer *t)
+{
+    if (!t)
+        return;
+    rmli_pipeline_release(&t->pipeline);
+    rmli_added_list_release(&t->added);
+    rmli_added_list_release(&t->added_normalized);
+    rmli_decoder_release(&t->decoder);
+    rmli_vocabulary_release(&t->vocabulary);
+    free(t->chat_template);
+    rmli_free(t);
+}
+
+void rml_ids_release(struct rml_ids *ids)
+{
+    free(ids->ids);
+    *ids = (struct rml_ids){0};
+}
+
+void rml_bytes_release(struct rml_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct rml_bytes){0};
+}
+
+bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_token *tokens,
+                              size_t n, struct rml_error *err)
+{
+    struct rmli_added_token *lists[2] = {rmli_alloc(n, sizeof *tokens, err),
+                                         rmli_alloc(n, sizeof *tokens, err)};
+    struct rml_bytes contents = {0};
+    size_t *offsets = rmli_alloc(n, sizeof *offsets, err);
+    size_t counts[2] = {0, 0};
+    struct rmli_run run;
+    rmli_run_init(&run, &t->pipeline, 0, NULL, err);
+    bool ok = lists[0] && lists[1] && offsets;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint8_t *kind = &t->vocabulary.kinds[tokens[i].id];
+        *kind = tokens[i].special ? RML_TOKEN_SPECIAL : RML_TOKEN_ADDED;
+        int which = tokens[i].normalized;
+        struct rmli_added_token *token = &lists[which][counts[which]];
+        *token = tokens[i];
+        if (which) {
+            const char *content;
+            offsets[counts[which]] = contents.n;
+            ok = rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
+                 rmli_bytes_append(&contents, content, token->nbytes, err);
+        }
+        counts[which]++;
+    }
+    for (size_t i = 0; ok && i < counts[1]; i++)
+        lists[1][i].content = contents.data + offsets[i];
+    ok = ok && rmli_added_list_init(&t->added, lists[0], counts[0], err) &&
+         rmli_added_list_init(&t->added_normalized, lists[1], counts[1], err);
+    rmli_run_release(&run);
+    rmli_free(lists[0]);
+    rmli_free(lists[1]);
+    rmli_free(offsets);
+    free(contents.data);
+    return ok;
+}
+
+/* ---- Text that is no UTF-8 ----------------------------------------------------------- */
+
+/* The end of the well-formed text from `i` on. */
+static size_t well_formed_until(const char *text, size_t i, size_t nbytes)
+{
+    while (i < nbytes) {
+        while (nbytes - i >= 8 && !(rmli_load64(text + i) & 0x8080808080808080))
+            i += 8;
+        if (i == nbytes)
+            break;
+        size_t length = rmli_utf8_sequence_nbytes((const uint8_t *)text + i, nbytes - i);
+        if (length == 0)
+            break;
+        i += length;
+    }
+    return i;
+}
+
+/* Bytes of the maximal subpart of an ill-formed sequence (Unicode Standard, 3.9, table 3-8): as
+ * long as a well-formed one could still follow. */
+static size_t ill_formed_nbytes(const uint8_t *p, size_t n)
+{
+    for (size_t length = n < 3 ? n : 3; length > 1; length--) {
+        uint8_t completed[4] = {p[0], p[1], length > 2 ? p[2] : 0x80, 0x80};
+        /* Some continuation fits if the bytes given do and the rest are the simplest. */
+        size_t whole = rmli_utf8_sequence_nbytes(completed, 4);
+        if (whole > length)
+            return length;
+    }
+    return 1;
+}
+
+static bool make_well_formed(const char *text, size_t nbytes, bool each_byte, struct rml_bytes *out,
+                             struct rml_error *err)
+{
+    for (size_t i = 0; i < nbytes;) {
+        size_t end = well_formed_until(text, i, nbytes);
+        if (!rmli_bytes_append(out, text + i, end - i, err))
+            return false;
+        if (end == nbytes)
+            break;
+        if (!rmli_bytes_append(out, "\xef\xbf\xbd", 3, err))
+            return false;
+        i = end + (each_byte ? 1 : ill_formed_nbytes((const uint8_t *)text + end, nbytes - end));
+    }
+    return true;
+}
+
+/* ---- Encoding -------------------------------------------------------------------------- */
+
+static bool push_id(struct rml_ids *out, int32_t id, struct rml_error *err)
+{
+    if (!rmli_ids_reserve(out, 1, err))
+        return false;
+    out->ids[out->n++] = id;
+    return true;
+}
+
+/* A stretch between added tokens: normalise, cut the others out, pre-tokenize. */
+static bool encode_section(const struct rml_tokenizer *t, struct rmli_run *run, const char *text,
+                           size_t nbytes, bool first, bool parse_special)
+{
+    if (nbytes == 0)
+        return true;
+    if (!rmli_normalize(run, text, nbytes, &text, &nbytes))
+        return false;
+    if (t->added_normalized.n == 0)
+        return nbytes == 0 || rmli_pretokenize(run, text, nbytes, first);
+    struct rmli_added_cursor cursor = {0};
+    size_t begin, end;
+    int32_t id;
+    while (rmli_added_next(&t->added_normalized, &cursor, text, nbytes, parse_special, &begin, &end,
+                           &id)) {
+        if (end > begin && !rmli_pretokenize(run, text + begin, end - begin, first && begin == 0))
+            return false;
+        if (id >= 0 && !push_id(run->out, id, run->err))
+            return false;
+    }
+    return true;
+}
+
+static bool encode_text(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                        unsigned flags, struct rml_ids *out, struct rml_error *err)
+{
+    struct rmli_run run;
+    rmli_run_init(&run, &t->pipeline, nbytes, out, err);
+    bool parse_special = flags & RML_PARSE_SPECIAL, ok = true;
+    struct rmli_added_cursor cursor = {0};
+    size_t begin, end;
+    int32_t id;
+    while (ok &&
+           rmli_added_next(&t->added, &cursor, text, nbytes, parse_special, &begin, &end, &id)) {
+        ok = encode_section(t, &run, text + begin, end - begin, begin == 0, parse_special);
+        if (ok && id >= 0)
+            ok = push_id(out, id, err);
+    }
+    rmli_run_release(&run);
+    return ok;
+}
+
+bool rml_tokenizer_encode(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                          unsigned flags, struct rml_ids *out, struct rml_error *err)
+{
+    if (nbytes > INT32_MAX)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "the text has %zu bytes, expected less than 2^31", nbytes);
+    size_t before = out->n;
+    struct rml_bytes repaired = {0};
+    bool ok = true;
+    if (nbytes == 0)
+        text = "";
+    if (well_formed_until(text, 0, nbytes) < nbytes) {
+        ok = make_well_formed(text, nbytes, t->replace_each_byte, &repaired, err);
+        text = repaired.data;
+        nbytes = repaired.n;
+    }
+    bool add = flags & RML_ADD_SPECIAL;
+    for (size_t i = 0; ok && add && i < t->n_prefix; i++)
+        ok = push_id(out, t->prefix[i], err);
+    ok = ok && encode_text(t, text, nbytes, flags, out, err);
+    for (size_t i = 0; ok && add && i < t->n_suffix; i++)
+        ok = push_id(out, t->suffix[i], err);
+    free(repaired.data);
+    if (!ok)
+        out->n = before;
+    return ok;
+}
+
+/* ---- Questions --------------------------------------------------------------------------- */
+
+size_t rml_tokenizer_n_vocab(const struct rml_tokenizer *t)
+{
+    return t->vocabulary.n;
+}
+
+bool rml_tokenizer_token(const struct rml_tokenizer *t, int32_t id, struct rml_token_info *info)
+{
+    if (id < 0 || (size_t)id >= t->vocabulary.n)
+        return false;
+    info->bytes = rmli_strings_get(&t->vocabulary.pieces, (size_t)id, &info->nbytes);
+    info->kind = (enum rml_token_kind)t->vocabulary.kinds[id];
+    return true;
+}
+
+int32_t rml_tokenizer_find(const struct rml_tokenizer *t, const char *text, size_t nbytes)
+{
+    return rmli_vocabulary_find_text(&t->vocabulary, text, nbytes);
+}
+
+int32_t rml_tokenizer_bos(const struct rml_tokenizer *t)
+{
+    return t->bos;
+}
+
+int32_t rml_tokenizer_eos(const struct rml_tokenizer *t)
+{
+    return t->eos;
+}
+
+bool rml_tokenizer_adds_bos(const struct rml_tokenizer *t)
+{
+    return t->bos >= 0 && t->n_prefix > 0 && t->prefix[0] == t->bos;
+}
+
+bool rml_tokenizer_adds_eos(const struct rml_tokenizer *t)
+{
+    return t->eos >= 0 && t->n_suffix > 0 && t->suffix[t->n_suffix - 1] == t->eos;
+}
+
+int32_t rml_tokenizer_prefix(const struct rml_tokenizer *t)
+{
+    return t->bos >= 0 ? t->bos : t->eos;
+}
+
+void rml_tokenizer_content_sha256(const struct rml_tokenizer *t, char hex[65])
+{
+    memcpy(hex, t->content_sha256, 65);
+}
+
+const char *rml_tokenizer_chat_template(const struct rml_tokenizer *t)
+{
+    return t->chat_template;
+}

@@ -1,0 +1,226 @@
+/*
+ * Building the vocabulary.
+ */
+#include "text/vocabulary.h"
+
+#include "text/unicode.h"
+
+/*
+ * Byte-level vocabularies write the printable bytes of Latin-1 as themselves and the other 68
+ * as U+0100 and up, in order (bytes_to_unicode of GPT-2's encoder.py).
+ */
+static bool is_itself(unsigned byte)
+{
+    return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+uint32_t rmli_bytelevel_code_point(uint8_t byte)
+{
+    if (is_itself(byte))
+        return byte;
+    if (byte <= 0x20)
+        return 0x100u + byte;
+    if (byte <= 0xa0) /* 0x7f to 0xa0 follow the 33 below 0x21 */
+        return 0x121u + (byte - 0x7fu);
+    return 0x143; /* 0xad */
+}
+
+int rmli_bytelevel_byte(uint32_t code_point)
+{
+    if (code_point < 0x100)
+        return is_itself(code_point) ? (int)code_point : -1;
+    if (code_point <= 0x120)
+        return (int)(code_point - 0x100);
+    if (code_point <= 0x142)
+        return (int)(code_point - 0x121 + 0x7f);
+    return code_point == 0x143 ? 0xad : -1;
+}
+
+static bool strings_init(struct rmli_strings *s, size_t n, size_t nbytes, struct rml_error *err)
+{
+    if (nbytes > UINT32_MAX)
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                         "the vocabulary's strings have %zu bytes, expected less than 2^32",
+                         nbytes);
+    s->data = rmli_alloc(nbytes + 1, 1, err);
+    s->offsets = rmli_alloc(n + 1, sizeof *s->offsets, err);
+    return s->data && s->offsets;
+}
+
+/* The bytes that a token's text stands for, -1 when a character of it stands for none. */
+static int64_t bytelevel_key(const char *text, size_t nbytes, char *out)
+{
+    size_t n = 0;
+    for (size_t i = 0, length; i < nbytes; i += length) {
+        int byte = rmli_bytelevel_byte(rmli_utf8_decode(text + i, &length));
+        if (byte < 0)
+            return -1;
+        out[n++] = (char)byte;
+    }
+    return (int64_t)n;
+}
+
+static void insert(struct rmli_vocabulary *v, size_t id)
+{
+    size_t nbytes;
+    const char *key = rmli_strings_get(&v->keys, id, &nbytes);
+    uint64_t hash = rmli_hash(key, nbytes), upper = hash >> 32 << 32;
+    size_t i = hash & v->slot_mask;
+    for (; v->slots[i] != 0; i = (i + 1) & v->slot_mask) {
+        if (v->slots[i] >> 32 != hash >> 32)
+            continue;
+        size_t other_nbytes;
+        const char *other = rmli_strings_get(&v->keys, (uint32_t)v->slots[i] - 1, &other_nbytes);
+        if (other_nbytes == nbytes && memcmp(other, key, nbytes) == 0)
+            break;
+    }
+    v->slots[i] = upper | (id + 1);
+}
+
+static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
+                      size_t n_entries, uint32_t *by_id, struct rml_error *err)
+{
+    size_t total_nbytes = 0;
+    for (size_t i = 0; i < n_entries; i++)
+        by_id[entries[i].id] = (uint32_t)i + 1;
+    for (size_t id = 0; id < v->n; id++)
+        total_nbytes += by_id[id] ? entries[by_id[id] - 1].nbytes : 0;
+    if (!strings_init(&v->text, v->n, total_nbytes, err))
+        return false;
+    size_t offset = 0;
+    bool scored = false;
+    for (size_t id = 0; id < v->n; id++) {
+        v->text.offsets[id] = (uint32_t)offset;
+        v->kinds[id] = RML_TOKEN_UNUSED;
+        v->in_model[id] = 0;
+        v->scores[id] = 0;
+        if (by_id[id]) {
+            const struct rmli_token_entry *e = &entries[by_id[id] - 1];
+            if (e->nbytes > 0)
+                memcpy(v->text.data + offset, e->text, e->nbytes);
+            offset += e->nbytes;
+            v->kinds[id] = e->kind;
+            v->in_model[id] = e->in_model;
+            v->scores[id] = e->score;
+            scored |= e->score != 0;
+        }
+    }
+    v->text.offsets[v->n] = (uint32_t)offset;
+    return true;
+}
+
+static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
+{
+    if (!v->bytelevel) {
+        v->keys = v->text;
+    } else {
+        if (!strings_init(&v->keys, v->n, v->text.offsets[v->n], err))
+            return false;
+        size_t offset = 0;
+        for (size_t id = 0; id < v->n; id++) {
+            size_t nbytes;
+            const char *text = rmli_strings_get(&v->text, id, &nbytes);
+            int64_t n = bytelevel_key(text, nbytes, v->keys.data + offset);
+            v->keys.offsets[id] = (uint32_t)offset;
+            /* With a character outside the alphabet the model can never produce it. */
+            if (n < 0)
+                v->in_model[id] = 0;
+            else
+                offset += (size_t)n;
+        }
+        v->keys.offsets[v->n] = (uint32_t)offset;
+    }
+    size_t n_slots = 16;
+    while (n_slots < v->n * 2)
+        n_slots *= 2;
+    v->slots = rmli_alloc_zeroed(n_slots, sizeof *v->slots, err);
+    if (!v->slots)
+        return false;
+    v->slot_mask = n_slots - 1;
+    for (size_t id = 0; id < v->n; id++)
+        if (v->in_model[id])
+            insert(v, id);
+    return true;
+}
+
+bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
+                          size_t n_entries, bool bytelevel, struct rml_error *err)
+{
+    *v = (struct rmli_vocabulary){.bytelevel = bytelevel};
+    for (size_t i = 0; i < n_entries; i++) {
+        if (entries[i].id < 0 || (size_t)entries[i].id >= RMLI_MAX_VOCABULARY)
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "a token has the id %d, expected 0 to %zu",
+                             (int)entries[i].id, RMLI_MAX_VOCABULARY - 1);
+        if ((size_t)entries[i].id >= v->n)
+            v->n = (size_t)entries[i].id + 1;
+    }
+    /* Holes are seen in real files, a few hundred in a row. */
+    if (v->n > 2 * n_entries + 65536)
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "ids reach %zu with %zu tokens, expected ids without such holes", v->n - 1,
+                         n_entries);
+    uint32_t *by_id = rmli_alloc_zeroed(v->n, sizeof *by_id, err);
+    v->kinds = rmli_alloc(v->n, 1, err);
+    v->in_model = rmli_alloc(v->n, 1, err);
+    v->scores = rmli_alloc(v->n, sizeof *v->scores, err);
+    bool ok = by_id && v->kinds && v->in_model && v->scores &&
+              fill_text(v, entries, n_entries, by_id, err) && fill_keys(v, err);
+    rmli_free(by_id);
+    return ok;
+}
+
+int32_t rmli_vocabulary_find_model_text(const struct rmli_vocabulary *v, const char *text,
+                                        size_t nbytes)
+{
+    char key[1024];
+    if (!v->bytelevel)
+        return rmli_vocabulary_find(v, text, nbytes);
+    if (nbytes > sizeof key)
+        return -1;
+    int64_t n = bytelevel_key(text, nbytes, key);
+    return n < 0 ? -1 : rmli_vocabulary_find(v, key, (size_t)n);
+}
+
+int32_t rmli_vocabulary_find_text(const struct rmli_vocabulary *v, const char *text, size_t nbytes)
+{
+    int32_t found = rmli_vocabulary_find_model_text(v, text, nbytes);
+    if (found >= 0)
+        return found;
+    /* What is not in the model: added tokens, few in number. */
+    for (size_t id = 0; id < v->n; id++) {
+        size_t other_nbytes;
+        const char *other = rmli_strings_get(&v->text, id, &other_nbytes);
+        if (other_nbytes == nbytes && v->kinds[id] != RML_TOKEN_UNUSED &&
+            memcmp(other, text, nbytes) == 0)
+            return (int32_t)id;
+    }
+    return -1;
+}
+
+void rmli_vocabulary_mark_bytes(struct rmli_vocabulary *v)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[] = {'<', '0', 'x', "0123456789ABCDEF"[byte >> 4], "0123456789ABCDEF"[byte & 15],
+                       '>'};
+        int32_t id = rmli_vocabulary_find(v, name, sizeof name);
+        if (id >= 0)
+            v->kinds[id] = RML_TOKEN_BYTE;
+    }
+}
+
+void rmli_vocabulary_release(struct rmli_vocabulary *v)
+{
+    if (v->keys.data != v->text.data) {
+        rmli_free(v->keys.data);
+        rmli_free(v->keys.offsets);
+    }
+    rmli_free(v->text.data);
+    rmli_free(v->text.offsets);
+    rmli_free(v->pieces.data);
+    rmli_free(v->pieces.offsets);
+    rmli_free(v->kinds);
+    rmli_free(v->in_model);
+    rmli_free(v->scores);
+    rmli_free(v->slots);
+    *v = (struct rmli_vocabulary){0};
+}
