@@ -168,8 +168,9 @@ struct rmli_attention_kernels {
      * among the scores make sum and output NaN; -inf weighs 0, and when there is
      * nothing else, max is -inf, sum 0 and output 0. */
     void (*softmax)(const struct rmli_attention_tile *t);
-    /* out[r][d] = sum over t in [first, last) ascending, acc = fma(weight, value, acc)
-     * from +0. */
+    /* out[r][d] = sum over t in [first, last) ascending, from +0,
+     *     f32, f16   acc = fma(weight, value, acc)
+     *     i8         acc = fma(weight * scale, (float)q, acc) */
     void (*values[RML_N_KV_DTYPES])(const struct rmli_attention_tile *t, const uint8_t *values,
                                     size_t value_nbytes);
     /* Merges a reduced block (b) into a running state (a), one row:

@@ -34,15 +34,23 @@ static inline void rmli_kv_widen_f16(float *dst, const uint8_t *row, size_t head
     }
 }
 
+/* The scales of an i8 row [head_dim / group] and its integers in f32 [head_dim]. */
+static inline void rmli_kv_split_i8(float *scales, float *q, const uint8_t *row, size_t head_dim)
+{
+    size_t scales_nbytes = head_dim / rmli_kv_group(head_dim) * sizeof *scales;
+    memcpy(scales, row, scales_nbytes);
+    const int8_t *integers = (const int8_t *)row + scales_nbytes;
+    for (size_t d = 0; d < head_dim; d++)
+        q[d] = (float)integers[d];
+}
+
 static inline void rmli_kv_widen_i8(float *dst, const uint8_t *row, size_t head_dim)
 {
+    float scales[RMLI_MAX_HEAD_DIM / 2];
     size_t group = rmli_kv_group(head_dim);
-    const int8_t *q = (const int8_t *)row + head_dim / group * sizeof(float);
-    for (size_t d = 0; d < head_dim; d++) {
-        float scale;
-        memcpy(&scale, row + d / group * sizeof scale, sizeof scale);
-        dst[d] = scale * (float)q[d];
-    }
+    rmli_kv_split_i8(scales, dst, row, head_dim);
+    for (size_t d = 0; d < head_dim; d++)
+        dst[d] *= scales[d / group];
 }
 
 /* Quantises one group. The maximum is taken of the bits of |x|, whose order is

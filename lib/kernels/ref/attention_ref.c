@@ -55,23 +55,37 @@ static void scores(const struct rmli_attention_tile *t, const uint8_t *keys, siz
     }
 }
 
-static void values(const struct rmli_attention_tile *t, const uint8_t *rows, size_t value_nbytes,
-                   widen_fn *widen)
+/* acc = fma(weight * scale, value, acc): scales is NULL but for i8. */
+static void add_value(float *out, float weight, const float *value, const float *scales,
+                      size_t head_dim)
 {
-    float value[RMLI_MAX_HEAD_DIM];
+    size_t group = rmli_kv_group(head_dim);
+    for (size_t d = 0; d < head_dim; d++) {
+        float w = scales ? weight * scales[d / group] : weight;
+        out[d] = fmaf(w, value[d], out[d]);
+    }
+}
+
+static void values(const struct rmli_attention_tile *t, const uint8_t *rows, size_t value_nbytes,
+                   enum rml_kv_dtype dtype)
+{
+    float value[RMLI_MAX_HEAD_DIM], scales[RMLI_MAX_HEAD_DIM];
     memset(t->out, 0, t->n_rows * t->head_dim * sizeof *t->out);
     for (size_t i = 0; i < RMLI_ATTENTION_BLOCK; i++) {
         bool widened = false;
         for (size_t r = 0; r < t->n_rows; r++) {
             if (i < t->first[r] || i >= t->last[r])
                 continue;
-            if (!widened)
-                widen(value, rows + i * value_nbytes, t->head_dim);
+            const uint8_t *row = rows + i * value_nbytes;
+            if (!widened && dtype == RML_KV_F32)
+                rmli_kv_widen_f32(value, row, t->head_dim);
+            else if (!widened && dtype == RML_KV_F16)
+                rmli_kv_widen_f16(value, row, t->head_dim);
+            else if (!widened)
+                rmli_kv_split_i8(scales, value, row, t->head_dim);
             widened = true;
-            float weight = t->weights[r * RMLI_ATTENTION_BLOCK + i];
-            float *out = t->out + r * t->head_dim;
-            for (size_t d = 0; d < t->head_dim; d++)
-                out[d] = fmaf(weight, value[d], out[d]);
+            add_value(t->out + r * t->head_dim, t->weights[r * RMLI_ATTENTION_BLOCK + i], value,
+                      dtype == RML_KV_I8 ? scales : NULL, t->head_dim);
         }
     }
 }
@@ -97,19 +111,19 @@ static void scores_i8_ref(const struct rmli_attention_tile *t, const uint8_t *ke
 static void values_f32_ref(const struct rmli_attention_tile *t, const uint8_t *rows,
                            size_t value_nbytes)
 {
-    values(t, rows, value_nbytes, rmli_kv_widen_f32);
+    values(t, rows, value_nbytes, RML_KV_F32);
 }
 
 static void values_f16_ref(const struct rmli_attention_tile *t, const uint8_t *rows,
                            size_t value_nbytes)
 {
-    values(t, rows, value_nbytes, rmli_kv_widen_f16);
+    values(t, rows, value_nbytes, RML_KV_F16);
 }
 
 static void values_i8_ref(const struct rmli_attention_tile *t, const uint8_t *rows,
                           size_t value_nbytes)
 {
-    values(t, rows, value_nbytes, rmli_kv_widen_i8);
+    values(t, rows, value_nbytes, RML_KV_I8);
 }
 
 /* What exponents are taken relative to. */
