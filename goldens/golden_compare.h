@@ -33,6 +33,7 @@ struct golden_deviation {
     int32_t id;       /* the logit; -1: none */
     double got, want; /* greedy: ids; non-finite: want is NaN */
     double error;     /* residual: relative to the norm */
+    bool within;      /* residual: below the tolerance, but the first that is not equal */
 };
 
 struct golden_outcome {
@@ -51,7 +52,9 @@ struct golden_outcome {
 /*
  * Runs the case and fills *outcome. The first deviation named is, of those there are: a number
  * that is not finite; a residual, by layer, branch, position; a logit or logsumexp, by position;
- * a greedy step. False when it could not be run (RML_CANCELLED after SIGINT); the engine is
+ * a greedy step. A fault may start below the tolerance and grow past it layers later. So when
+ * fingerprints of the first layer are equal to the bit, which rounding would not leave them, a
+ * failing case is blamed on the first one that is not equal. False when it could not be run (RML_CANCELLED after SIGINT); the engine is
  * configured with these settings.
  */
 bool golden_compare_case(const struct golden_engine *engine, const struct golden_case *c,

@@ -62,7 +62,7 @@ void golden_destroy(struct golden *golden); /* NULL is allowed */
 void golden_release(struct golden *golden); /* of a struct of the caller's */
 
 /* False when the file cannot be about a model of this recipe; the error names the place
- * and the number that does not fit. */
+ * and the number that does not fit. Of a file to be recorded, greedy may still be NULL. */
 bool golden_fits(const struct golden *golden, const struct rml_model_config *config,
                  struct rml_error *err);
 

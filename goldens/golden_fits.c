@@ -52,7 +52,7 @@ bool golden_fits(const struct golden *golden, const struct rml_model_config *con
         if (!ids_fit(&r, at, c->tokens, c->n_tokens, config->n_vocab))
             return false;
         golden_place(at, place, "greedy");
-        if (!ids_fit(&r, at, c->greedy, c->n_greedy, config->n_vocab) ||
+        if (!ids_fit(&r, at, c->greedy, c->greedy ? c->n_greedy : 0, config->n_vocab) ||
             !positions_fit(&r, place, c, config->n_vocab))
             return false;
         if (tokens_needed(c) > config->n_context)

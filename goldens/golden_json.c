@@ -155,7 +155,7 @@ bool golden_get_number(const struct golden_reader *r, const json_t *object, cons
     json_t *value = json_object_get(object, key);
     if (!value)
         return optional || golden_refuse(r, at, "missing, expected a number");
-    double number;
+    double number = 0;
     if (!golden_number(r, value, at, &number))
         return false;
     if (number < min)
@@ -210,7 +210,7 @@ bool golden_get_ids(const struct golden_reader *r, const json_t *object, const c
         return rmli_fail(r->err, RML_NO_MEMORY, r->file, -1, "no memory");
     for (size_t i = 0; i < n_ids; i++) {
         char at[GOLDEN_PLACE_NBYTES + 32];
-        int64_t id;
+        int64_t id = 0;
         snprintf(at, sizeof at, "%s.%s[%zu]", place, key, i);
         if (!golden_integer(r, json_array_get(array, i), at, 0, INT32_MAX, &id)) {
             free(ids);

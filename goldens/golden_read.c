@@ -68,7 +68,7 @@ static bool read_top(const struct golden_reader *r, const json_t *top, const cha
         char at[GOLDEN_PLACE_NBYTES];
         snprintf(at, sizeof at, "%.100s.top[%zu]", place, i);
         const json_t *pair = json_array_get(top, i);
-        int64_t id;
+        int64_t id = 0;
         if (json_array_size(pair) != 2)
             return golden_refuse(r, at, "expected a pair [id, logit]");
         if (!golden_integer(r, json_array_get(pair, 0), at, 0, INT32_MAX, &id) ||
@@ -98,7 +98,7 @@ static bool read_position(const struct golden_reader *r, const json_t *object, c
         return golden_refuse(r, place, "expected an object");
     golden_warn_unknown(r, object, place, "position logsumexp top logits");
 
-    int64_t position;
+    int64_t position = 0;
     json_t *top, *logits;
     golden_place(at, place, "position");
     if (!golden_get_integer(r, object, place, "position", 0, (int64_t)c->n_tokens - 1, &position) ||
@@ -141,7 +141,7 @@ static bool read_residual(const struct golden_reader *r, const json_t *object, c
     golden_warn_unknown(r, object, place, "layer branch position norm projections");
 
     char at[GOLDEN_PLACE_NBYTES];
-    int64_t layer, position;
+    int64_t layer = 0, position = 0;
     double norm = 0;
     json_t *branch, *projections;
     if (!golden_get_integer(r, object, place, "layer", -1, RML_MAX_LAYERS, &layer) ||
@@ -173,7 +173,7 @@ static bool read_residual(const struct golden_reader *r, const json_t *object, c
         return golden_refuse(r, at, "%zu numbers found, expected %d", json_array_size(projections),
                              GOLDEN_N_PROJECTIONS);
     for (size_t k = 0; k < GOLDEN_N_PROJECTIONS; k++) {
-        double value;
+        double value = 0;
         if (!golden_number(r, json_array_get(projections, k), at, &value))
             return false;
         out->projections[k] = (float)value;
@@ -312,7 +312,7 @@ static bool read_model(const struct golden_reader *r, const json_t *root, struct
         return false;
     if (!model)
         return true;
-    golden_warn_unknown(r, model, "model", "content_sha256 arch");
+    golden_warn_unknown(r, model, "model", "content_sha256 arch file");
     if (!golden_get(r, model, "model", "content_sha256", JSON_STRING, true, &sha256) ||
         !golden_get_name(r, model, "model", "arch", true, &golden->model_arch))
         return false;

@@ -92,8 +92,8 @@ static int judge_all(struct suite *suite, struct golden_verdict *verdicts, struc
         n += ok;
         if (ok && cli_interrupted())
             ok = rmli_fail(err, RML_CANCELLED, suite->manifest.path, -1, "interrupted");
-        if (n > 0 && ok && verdicts[n - 1].status == GOLDEN_BROKEN && !suite->options.json)
-            cli_error(&verdicts[n - 1].error);
+        if (ok && verdicts[n - 1].status == GOLDEN_BROKEN)
+            cli_error_line(&verdicts[n - 1].error);
     }
     cli_progress_clear();
     bool interrupted = !ok && err->code == RML_CANCELLED;

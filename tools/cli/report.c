@@ -47,7 +47,7 @@ static void write_document(const struct rml_error *err)
     json_decref(document);
 }
 
-int cli_error(const struct rml_error *err)
+void cli_error_line(const struct rml_error *err)
 {
     cli_progress_clear();
     fprintf(stderr, "%s: ", program_invocation_short_name);
@@ -57,6 +57,11 @@ int cli_error(const struct rml_error *err)
     if (err->offset >= 0)
         fprintf(stderr, " (byte offset %lld)", (long long)err->offset);
     fputc('\n', stderr);
+}
+
+int cli_error(const struct rml_error *err)
+{
+    cli_error_line(err);
     write_document(err);
     return CLI_ERROR;
 }

@@ -26,7 +26,11 @@ void cli_report_setup(bool json, int verbosity);
  */
 int cli_error(const struct rml_error *err);
 
-/* The same without an rml_error at hand; `file` may be NULL. */
+/* Only the line: for one of several things that could not be done, told of in the program's own
+ * document. */
+void cli_error_line(const struct rml_error *err);
+
+/* As cli_error, without an rml_error at hand; `file` may be NULL. */
 int cli_fail(enum rml_code code, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
