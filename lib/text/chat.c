@@ -1,0 +1,87 @@
+/*
+ * Chat formats: finding one, rendering and encoding.
+ */
+#include "text/chat.h"
+
+#include <string.h>
+
+#include "files/content_hash.h"
+#include "text/chat_layout.h"
+#include "text/growing.h"
+
+const struct rml_chat_format *rml_chat_format_by_name(const char *name)
+{
+    for (size_t i = 0; i < rmli_chat_n_formats; i++)
+        if (strcmp(rmli_chat_formats[i].name, name) == 0)
+            return &rmli_chat_formats[i];
+    return NULL;
+}
+
+const struct rml_chat_format *rml_chat_format_at(size_t i)
+{
+    return i < rmli_chat_n_formats ? &rmli_chat_formats[i] : NULL;
+}
+
+const char *rml_chat_format_name(const struct rml_chat_format *format)
+{
+    return format->name;
+}
+
+static const struct rmli_chat_template *find_template(const char *sha256)
+{
+    size_t low = 0, high = rmli_chat_n_templates;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(sha256, rmli_chat_templates[middle].sha256);
+        if (order == 0)
+            return &rmli_chat_templates[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+const struct rml_chat_format *rml_chat_format_of_template(const char *chat_template,
+                                                          struct rml_error *err)
+{
+    if (!chat_template) {
+        rmli_fail(err, RML_NOT_FOUND, NULL, -1, "the checkpoint has no chat template");
+        return NULL;
+    }
+    size_t nbytes = strlen(chat_template);
+    if (nbytes > 0 && chat_template[nbytes - 1] == '\n')
+        nbytes--;
+    char sha256[RMLI_SHA256_HEX_NBYTES];
+    if (!rmli_sha256_bytes(chat_template, nbytes, sha256, err))
+        return NULL;
+    const struct rmli_chat_template *known = find_template(sha256);
+    if (known && known->format)
+        return rml_chat_format_by_name(known->format);
+    if (known)
+        rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                  "the chat template of %s (SHA-256 %s) is not supported: %s", known->source,
+                  sha256, known->reason);
+    else
+        rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                  "unknown chat template (SHA-256 %s of %zu bytes); a format can be chosen by name",
+                  sha256, nbytes);
+    return NULL;
+}
+
+bool rml_chat_render(const struct rml_chat_format *format, const struct rml_chat_message *messages,
+                     size_t n_messages, bool generation_prompt, const char *bos, const char *eos,
+                     struct rml_bytes *out, struct rml_error *err)
+{
+    struct rmli_chat_layout layout = {0};
+    size_t n = out->n;
+    bool ok =
+        rmli_chat_lay_out(format, messages, n_messages, generation_prompt, bos, eos, &layout, err);
+    for (size_t i = 0; ok && i < layout.n; i++)
+        ok = rmli_bytes_append(out, layout.spans[i].text, layout.spans[i].nbytes, err);
+    if (!ok)
+        out->n = n;
+    rmli_chat_layout_release(&layout);
+    return ok;
+}
