@@ -107,6 +107,13 @@ static void store_tile(float *out, size_t ld_out, const float *sums, size_t n_ro
     }
 }
 
+/* Asks for the same part of the next panel, to be in the second level cache. */
+static void prefetch(const uint8_t *p, size_t nbytes)
+{
+    for (size_t i = 0; i < nbytes; i += 64)
+        _mm_prefetch((const char *)p + i, _MM_HINT_T1);
+}
+
 /* Vectors of a batch: as many as the caches and the scratch memory hold. */
 static size_t batch_size(size_t n_cols)
 {
@@ -138,11 +145,13 @@ void rmli_gemm_f32_avx2(float *out, size_t ld_out, const struct rmli_matrix *w, 
             for (size_t k = 0; k < w->n_cols; k += PANEL_NELEMS) {
                 size_t n = w->n_cols - k < PANEL_NELEMS ? w->n_cols - k : PANEL_NELEMS;
                 size_t offset = k / traits->block_nelems * traits->block_nbytes;
+                size_t nbytes = n / traits->block_nelems * traits->block_nbytes;
                 for (size_t r = 0; r < n_rows || r % TILE_ROWS != 0; r++) {
                     /* a last tile that lacks rows repeats the last row */
-                    size_t source = row + (r < n_rows ? r : n_rows - 1);
+                    const uint8_t *source = rmli_matrix_row(w, row + (r < n_rows ? r : n_rows - 1));
+                    prefetch(source + offset + PANEL_ROWS * w->row_nbytes, nbytes);
                     widen(panel + r / TILE_ROWS * TILE_ROWS * PANEL_NELEMS + r % TILE_ROWS * 8,
-                          8 * TILE_ROWS, rmli_matrix_row(w, source) + offset, n);
+                          8 * TILE_ROWS, source + offset, n);
                 }
                 float *sums = all_sums;
                 for (size_t j = batch, width; j < batch_end; j += width) {

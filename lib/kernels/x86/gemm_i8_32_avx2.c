@@ -18,8 +18,9 @@ RMLI_INLINE __m256i broadcast_4(const int8_t *q)
 }
 
 /* n vectors (at most TILE). pairs: multiplications whose results may be added in
- * i16, 8 or 4 or 1. The others as in gemv_i8_32_avx2.c. */
-RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int offset, bool has_m,
+ * i16, 8 or 4 or 1. offset_log2: 2^that is subtracted from the panel's bytes
+ * to get q; 0 for none. */
+RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int offset_log2, bool has_m,
                                float (*acc)[8], const struct rmli_panel_block_32 *p,
                                size_t n_blocks, const uint8_t *x, size_t ld_x, int n)
 {
@@ -50,13 +51,13 @@ RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int offset, bo
         RMLI_UNROLL
         for (int c = 0; c < n; c++) {
             const struct rmli_activation_block_32 *a = (const void *)(x + (size_t)c * ld_x);
-            if (offset != 0)
-                i32[c] = _mm256_sub_epi32(i32[c], _mm256_set1_epi32(offset * a->sum));
+            __m256i a_sum = _mm256_set1_epi32(a->sum);
+            if (offset_log2 > 0)
+                i32[c] = _mm256_sub_epi32(i32[c], _mm256_slli_epi32(a_sum, offset_log2));
             __m256 da = _mm256_set1_ps(a->d);
             sums[c] = _mm256_fmadd_ps(_mm256_mul_ps(d, da), _mm256_cvtepi32_ps(i32[c]), sums[c]);
             if (has_m)
-                sums[c] =
-                    _mm256_fmadd_ps(_mm256_mul_ps(m, da), _mm256_set1_ps((float)a->sum), sums[c]);
+                sums[c] = _mm256_fmadd_ps(_mm256_mul_ps(m, da), _mm256_cvtepi32_ps(a_sum), sums[c]);
         }
     }
     RMLI_UNROLL
@@ -64,27 +65,27 @@ RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int offset, bo
         _mm256_storeu_ps(acc[c], sums[c]);
 }
 
-#define DEFINE_MULTIPLY_32(name, kind, pairs, offset, has_m)                                       \
+#define DEFINE_MULTIPLY_32(name, kind, pairs, offset_log2, has_m)                                  \
     void rmli_multiply_panel_##name##_avx2(float(*acc)[8], const void *panel, size_t n_blocks,     \
                                            const uint8_t *x, size_t ld_x, size_t n_x)              \
     {                                                                                              \
         size_t j = 0;                                                                              \
         for (; j + TILE <= n_x; j += TILE)                                                         \
-            multiply_tile(kind, pairs, offset, has_m, acc + j, panel, n_blocks, x + j * ld_x,      \
+            multiply_tile(kind, pairs, offset_log2, has_m, acc + j, panel, n_blocks, x + j * ld_x, \
                           ld_x, TILE);                                                             \
         if (n_x - j == 3)                                                                          \
-            multiply_tile(kind, pairs, offset, has_m, acc + j, panel, n_blocks, x + j * ld_x,      \
+            multiply_tile(kind, pairs, offset_log2, has_m, acc + j, panel, n_blocks, x + j * ld_x, \
                           ld_x, 3);                                                                \
         else if (n_x - j == 2)                                                                     \
-            multiply_tile(kind, pairs, offset, has_m, acc + j, panel, n_blocks, x + j * ld_x,      \
+            multiply_tile(kind, pairs, offset_log2, has_m, acc + j, panel, n_blocks, x + j * ld_x, \
                           ld_x, 2);                                                                \
         else if (n_x - j == 1)                                                                     \
-            multiply_tile(kind, pairs, offset, has_m, acc + j, panel, n_blocks, x + j * ld_x,      \
+            multiply_tile(kind, pairs, offset_log2, has_m, acc + j, panel, n_blocks, x + j * ld_x, \
                           ld_x, 1);                                                                \
     }
 
-DEFINE_MULTIPLY_32(q4_0, UNSIGNED_BYTES, 8, 8, false)
+DEFINE_MULTIPLY_32(q4_0, UNSIGNED_BYTES, 8, 3, false)
 DEFINE_MULTIPLY_32(q4_1, UNSIGNED_BYTES, 8, 0, true)
-DEFINE_MULTIPLY_32(q5_0, UNSIGNED_BYTES, 4, 16, false)
+DEFINE_MULTIPLY_32(q5_0, UNSIGNED_BYTES, 4, 4, false)
 DEFINE_MULTIPLY_32(q5_1, UNSIGNED_BYTES, 4, 0, true)
 DEFINE_MULTIPLY_32(q8_0, SIGNED_BYTES, 1, 0, false)

@@ -19,55 +19,6 @@
 
 typedef __m256i unpack_fn(const void *block, int i);
 
-/* Sub-block integers, sixteen i16 each: for types with sub-blocks of 32 every
- * sub-block has two equal entries next to each other. */
-struct sub_integers {
-    __m256i sc;
-    __m256i mn; /* for types with minima */
-};
-typedef void integers_fn(struct sub_integers *s, const void *block);
-
-/* Eight i16, each twice. */
-RMLI_INLINE __m256i double_entries(__m128i v)
-{
-    return _mm256_set_m128i(_mm_unpackhi_epi16(v, v), _mm_unpacklo_epi16(v, v));
-}
-
-RMLI_INLINE void integers_q2_k(struct sub_integers *s, const void *block)
-{
-    s->sc = scales_q2_k(block);
-    s->mn = minima_q2_k(block);
-}
-
-RMLI_INLINE void integers_q3_k(struct sub_integers *s, const void *block)
-{
-    s->sc = scales_q3_k(block);
-}
-
-RMLI_INLINE void integers_q4_k(struct sub_integers *s, const void *block)
-{
-    __m256i both = scales_and_minima_q4_k(((const struct rmli_block_q4_k *)block)->scales);
-    s->sc = double_entries(_mm256_castsi256_si128(both));
-    s->mn = double_entries(_mm256_extracti128_si256(both, 1));
-}
-
-RMLI_INLINE void integers_q5_k(struct sub_integers *s, const void *block)
-{
-    __m256i both = scales_and_minima_q4_k(((const struct rmli_block_q5_k *)block)->scales);
-    s->sc = double_entries(_mm256_castsi256_si128(both));
-    s->mn = double_entries(_mm256_extracti128_si256(both, 1));
-}
-
-RMLI_INLINE void integers_q6_k(struct sub_integers *s, const void *block)
-{
-    s->sc = scales_q6_k(block);
-}
-
-RMLI_INLINE void integers_iq4_xs(struct sub_integers *s, const void *block)
-{
-    s->sc = double_entries(scales_iq4_xs(block));
-}
-
 /* Sub-scales for elements 32 i .. 32 i + 31: entry 2 i in every i16 of the lower
  * half, entry 2 i + 1 in the upper. lower and upper are the first and the last
  * eight entries, in both halves. */
@@ -81,7 +32,7 @@ RMLI_INLINE __m256i spread_scales(__m256i lower, __m256i upper, int i)
 
 /* Parameters as for blocks of 32; d_at and m_at are the byte offsets of d and
  * dmin in a block. */
-RMLI_INLINE void multiply_rows(unpack_fn *unpack, integers_fn *integers, size_t block_nbytes,
+RMLI_INLINE void multiply_rows(unpack_fn *unpack, sub_integers_fn *integers, size_t block_nbytes,
                                size_t d_at, size_t m_at, enum weight_bytes kind, int offset,
                                bool has_m, float *sums, const uint8_t *const rows[8],
                                size_t n_blocks, const struct rmli_activation_block_256 *x)
@@ -130,7 +81,7 @@ RMLI_INLINE void multiply_rows(unpack_fn *unpack, integers_fn *integers, size_t 
     void rmli_gemv_i8_##name##_avx2(float sums[8], const uint8_t *const rows[8], size_t n_blocks,  \
                                     const void *x)                                                 \
     {                                                                                              \
-        multiply_rows(unpack_##name, integers_##name, sizeof(struct rmli_block_##name),            \
+        multiply_rows(unpack_##name, sub_integers_##name, sizeof(struct rmli_block_##name),        \
                       offsetof(struct rmli_block_##name, d), m_at, kind, offset, has_m, sums,      \
                       rows, n_blocks, x);                                                          \
     }

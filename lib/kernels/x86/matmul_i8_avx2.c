@@ -21,7 +21,7 @@
 #include "kernels/x86/products_i8_avx2.h"
 
 enum {
-    GEMV_MAX = 3,             /* vectors up to which unpacking a panel does not pay */
+    GEMV_MAX = 4,             /* vectors up to which unpacking a panel does not pay */
     PANEL_NELEMS = 2048,      /* of a row; a panel and a tile stay in the first level cache */
     BATCH_NBYTES = 384 << 10, /* of activations: they stay in the second level cache */
     BATCH_MIN = 32,           /* vectors at least: each batch unpacks the weights anew */
@@ -80,7 +80,7 @@ static void multiply_panels(const struct i8_format *format, float *out, size_t l
             memset(acc, 0, n * sizeof *acc);
             for (size_t b = 0; b < n_blocks; b += panel_blocks) {
                 size_t some = n_blocks - b < panel_blocks ? n_blocks - b : panel_blocks;
-                format->pack(panel, rows, some);
+                format->pack(panel, rows, some, RMLI_PANEL_ROWS * w->row_nbytes);
                 format->multiply(acc, panel, some, batch + b * x_block_nbytes, ld_x, n);
                 for (size_t r = 0; r < RMLI_PANEL_ROWS; r++)
                     rows[r] += some * traits->block_nbytes;

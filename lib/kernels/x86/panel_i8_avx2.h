@@ -27,8 +27,10 @@ struct rmli_panel_block_256 {
     uint8_t q[64][8][4];
 };
 
-/* Unpacks n_blocks blocks of eight rows into an array of panel blocks. */
-typedef void rmli_pack_panel_fn(void *panel, const uint8_t *const rows[8], size_t n_blocks);
+/* Unpacks n_blocks blocks of eight rows into an array of panel blocks. Memory
+ * `ahead` bytes further on, where the next panel comes from, is asked for. */
+typedef void rmli_pack_panel_fn(void *panel, const uint8_t *const rows[8], size_t n_blocks,
+                                size_t ahead);
 
 rmli_pack_panel_fn rmli_pack_q4_0_avx2, rmli_pack_q4_1_avx2, rmli_pack_q5_0_avx2,
     rmli_pack_q5_1_avx2, rmli_pack_q8_0_avx2, rmli_pack_iq4_nl_avx2, rmli_pack_q2_k_avx2,

@@ -109,4 +109,55 @@ RMLI_INLINE __m128i scales_iq4_xs(const struct rmli_block_iq4_xs *b)
     return _mm_packs_epi32(_mm256_castsi256_si128(sc), _mm256_extracti128_si256(sc, 1));
 }
 
+/* ---- In one form --------------------------------------------------------- */
+
+/* Sub-block integers, sixteen i16 each: for types with sub-blocks of 32 every
+ * sub-block has two equal entries next to each other. */
+struct sub_integers {
+    __m256i sc;
+    __m256i mn; /* for types with minima */
+};
+typedef void sub_integers_fn(struct sub_integers *s, const void *block);
+
+/* Eight i16, each twice. */
+RMLI_INLINE __m256i double_entries(__m128i v)
+{
+    return _mm256_set_m128i(_mm_unpackhi_epi16(v, v), _mm_unpacklo_epi16(v, v));
+}
+
+RMLI_INLINE void sub_integers_q2_k(struct sub_integers *s, const void *block)
+{
+    s->sc = scales_q2_k(block);
+    s->mn = minima_q2_k(block);
+}
+
+RMLI_INLINE void sub_integers_q3_k(struct sub_integers *s, const void *block)
+{
+    s->sc = scales_q3_k(block);
+}
+
+RMLI_INLINE void sub_integers_q4_k(struct sub_integers *s, const void *block)
+{
+    __m256i both = scales_and_minima_q4_k(((const struct rmli_block_q4_k *)block)->scales);
+    s->sc = double_entries(_mm256_castsi256_si128(both));
+    s->mn = double_entries(_mm256_extracti128_si256(both, 1));
+}
+
+RMLI_INLINE void sub_integers_q5_k(struct sub_integers *s, const void *block)
+{
+    __m256i both = scales_and_minima_q4_k(((const struct rmli_block_q5_k *)block)->scales);
+    s->sc = double_entries(_mm256_castsi256_si128(both));
+    s->mn = double_entries(_mm256_extracti128_si256(both, 1));
+}
+
+RMLI_INLINE void sub_integers_q6_k(struct sub_integers *s, const void *block)
+{
+    s->sc = scales_q6_k(block);
+}
+
+RMLI_INLINE void sub_integers_iq4_xs(struct sub_integers *s, const void *block)
+{
+    s->sc = double_entries(scales_iq4_xs(block));
+}
+
 #endif
