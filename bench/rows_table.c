@@ -49,6 +49,16 @@ static void put_time(struct cli_table *table, const struct summary *s)
                    figure(hi, sizeof hi, s->ci_hi / units[u].ns));
 }
 
+/* With the number of tokens, where the case has one of its own. */
+static void put_name(struct cli_table *table, const struct store_case *c)
+{
+    long long n = c->n_prompt > 0 ? c->n_prompt : c->n_gen;
+    if (n > 1)
+        cli_table_cell(table, "%s %lld", c->name, n);
+    else
+        cli_table_cell(table, "%s", c->name);
+}
+
 static void put_kv(struct cli_table *table, const struct store_case *c)
 {
     if (!c->k_dtype)
@@ -72,7 +82,7 @@ void bench_rows_print(const struct bench_session *session)
     for (size_t i = 0; i < session->n_rows; i++) {
         const struct bench_row *row = session->rows[i];
         const struct store_case *c = &row->what;
-        cli_table_cell(table, "%s", c->name);
+        put_name(table, c);
         if (weights) {
             put_text(table, c->weight_dtype);
             put_text(table, c->arithmetic);

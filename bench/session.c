@@ -64,10 +64,11 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row, st
 
 int bench_session_end(struct bench_session *session, const struct rml_error *err)
 {
-    size_t n_measured = 0, n_errors = 0;
+    size_t n_measured = 0, n_errors = 0, n_unstable = 0;
     for (size_t i = 0; i < session->n_rows; i++) {
         n_measured += session->rows[i]->samples.n_samples > 0;
         n_errors += session->rows[i]->result.status == STORE_ERROR;
+        n_unstable += session->rows[i]->result.status == STORE_UNSTABLE;
     }
     int code = CLI_PASS;
     enum store_run_state state = STORE_COMPLETE;
@@ -97,6 +98,11 @@ int bench_session_end(struct bench_session *session, const struct rml_error *err
     } else if (session->n_rows > 0) {
         bench_rows_print(session);
     }
+    if (n_unstable > 0)
+        cli_note("unstable: the time of %zu cases was still changing after a second of warm-up",
+                 n_unstable);
+    if (err->code == RML_CANCELLED)
+        cli_note("interrupted; %zu finished cases are kept", session->n_rows);
     if (failed)
         cli_error(err);
     if (end_err.code != RML_OK)

@@ -48,14 +48,14 @@ static int64_t find_number(const char *text, const char *name)
 
 static bool is_isa_flag(const char *flag)
 {
-    static const char *const prefixes[] = {"sse",  "ssse", "pni",  "avx",    "amx", "fma",
-                                           "f16c", "bmi",  "gfni", "asimd",  "fp",  "sve",
-                                           "sme",  "i8mm", "bf16", "popcnt", NULL};
+    static const char *const prefixes[] = {"sse",   "ssse", "pni",  "avx",    "amx", "fma",
+                                           "f16c",  "bmi",  "gfni", "sve",    "sme", "i8mm",
+                                           "asimd", "bf16", "fphp", "popcnt", NULL};
     for (const char *const *p = prefixes; *p; p++) {
         if (strncmp(flag, *p, strlen(*p)) == 0)
             return true;
     }
-    return false;
+    return strcmp(flag, "fp") == 0; /* ARM; not x86's fpu */
 }
 
 static int compare_text(const void *a, const void *b)

@@ -24,7 +24,7 @@ if (ARG3 eq "svg") {
     set terminal pngcairo size width, height noenhanced font "Sans,9" background "white"
     label_font = ",8"
 } else {
-    set terminal dumb 110, 3 + 20 * rows noenhanced
+    set terminal dumb strlen(ARG6) > 98 ? strlen(ARG6) + 2 : 100, 3 + 20 * rows noenhanced
     label_font = ""
 } }
 set encoding utf8
@@ -67,8 +67,9 @@ do for [i = 0:panels-1] {
     turn = n_bars > 10 && !text # labels stand upright where bars are narrow
 
     set title panel
-    set xrange [-0.6:CLUSTER_max + 0.6]
-    set yrange [0:HI_max * (1.15 + (turn ? 0.2 : 0) + (n_series > 1 ? 0.15 : 0) * ((n_series + 1) / 2))]
+    edge = CLUSTER_max < 2 ? 1.1 : 0.6 # a lone bar does not fill the panel
+    set xrange [-edge:CLUSTER_max + edge]
+    set yrange [0:HI_max * (1.15 + (turn ? 0.3 : 0) + (n_series > 1 ? 0.15 : 0) * ((n_series + 1) / 2))]
     set xlabel "cache type (keys:values)"
     set ylabel "tokens/s"
     set format y HI_max < 20000 ? "%g" : HI_max < 1e6 ? "%.0s%c" : "%.1s%c"
@@ -80,10 +81,8 @@ do for [i = 0:panels-1] {
              with boxerrorbars lt color[s % 4 + 1] \
              title sprintf(threads[s + 1] == 1 ? "%d thread" : "%d threads", threads[s + 1]), \
          data index i using 3:(0):xtic(2) with points pointtype -1 notitle, \
-         data index i using (turn ? NaN : x($3, $5)):9:10 with labels \
-             center offset 0, 0.6 font label_font notitle, \
-         data index i using (turn ? x($3, $5) : NaN):9:10 with labels \
-             left offset 0, 0.4 rotate by 90 font label_font notitle
+         data index i using (x($3, $5)):9:10:(turn ? 90 : 0) \
+             with labels center rotate variable offset 0, (turn ? 1.9 : 0.6) font label_font notitle
     unset label 1
     unset label 2
 }
