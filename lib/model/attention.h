@@ -34,9 +34,8 @@ struct rmli_attention; /* scratch memory */
 /* Scratch for calls with at most max_rows rows whose positions are below
  * max_context. */
 struct rmli_attention *rmli_attention_create(const struct rml_thread_pool *pool, uint32_t n_head,
-                                             uint32_t n_head_kv, uint32_t head_dim,
-                                             size_t max_rows, size_t max_context,
-                                             struct rml_error *err);
+                                             uint32_t n_head_kv, uint32_t head_dim, size_t max_rows,
+                                             size_t max_context, struct rml_error *err);
 void rmli_attention_destroy(struct rmli_attention *attention); /* NULL is allowed */
 
 /* out[r][n_head * head_dim] from q[r][n_head * head_dim], r in [0, n_rows); rows of

@@ -43,7 +43,7 @@ struct rml_kv_cache *rml_kv_cache_create(const struct rml_kv_shape *shape, size_
 void rml_kv_cache_destroy(struct rml_kv_cache *cache); /* NULL is allowed */
 const struct rml_kv_shape *rml_kv_cache_shape(const struct rml_kv_cache *cache);
 size_t rml_kv_cache_n_free_pages(const struct rml_kv_cache *cache);
-size_t rml_kv_page_nbytes(const struct rml_kv_shape *shape); /* 0 on overflow */
+size_t rml_kv_page_nbytes(const struct rml_kv_shape *shape);       /* 0 on overflow */
 size_t rml_kv_cache_nbytes_used(const struct rml_kv_cache *cache); /* pages in use */
 
 /* An empty sequence of at most max_tokens positions. Its page table is allocated

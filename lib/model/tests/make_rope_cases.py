@@ -5,7 +5,7 @@ modeling_rope_utils states them (by wavelength for llama3), which is not the for
 of lib/model/rope.c. With --check they are compared with transformers itself,
 which works in f32. Needs mpmath.
 
-    python3 make_rope_cases.py > rope_cases.h
+    python3 make_rope_cases.py | clang-format --assume-filename=rope_cases.h > rope_cases.h
 """
 
 import sys
@@ -120,8 +120,31 @@ def main():
     if "--check" in sys.argv:
         check()
         return
-    print("/* Made by make_rope_cases.py; not edited by hand. */")
-    print("static const size_t rope_positions[] = {" + ", ".join(map(str, POSITIONS)) + "};\n")
+    print(f"""/* Made by make_rope_cases.py; not edited by hand. */
+#ifndef RML_MODEL_TESTS_ROPE_CASES_H
+#define RML_MODEL_TESTS_ROPE_CASES_H
+
+#include <stddef.h>
+
+#include "model/rope.h"
+
+enum {{ ROPE_MAX_PAIRS = 9, ROPE_N_POSITIONS = {len(POSITIONS)} }};
+
+struct rope_case {{
+    const char *name;
+    uint32_t head_dim;
+    double theta;
+    struct rml_rope_scaling scaling;
+    size_t n_pairs;
+    struct {{
+        uint32_t index;
+        double inv_freq;
+        double cos_sin[ROPE_N_POSITIONS][2]; /* times the attention factor */
+    }} pairs[ROPE_MAX_PAIRS];
+}};
+
+static const size_t rope_positions[ROPE_N_POSITIONS] = {{{", ".join(map(str, POSITIONS))}}};
+""")
     print("static const struct rope_case rope_cases[] = {")
     for name, head_dim, theta, p in CASES:
         inv_freq, attention = frequencies(head_dim, theta, p)
@@ -137,7 +160,7 @@ def main():
                                for m in POSITIONS)
             print(f"         {{{i},\n          {float(f)!r},\n          {{{angles}}}}},")
         print("     }},")
-    print("};")
+    print("};\n\n#endif")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@
 
 static const struct rmli_kernels *best(void)
 {
-    const struct rmli_kernels *kernels = rmli_kernels_best(NULL);
+    static const struct rmli_kernels *kernels; /* CPUID is slow in a virtual machine */
+    if (!kernels)
+        kernels = rmli_kernels_best(NULL);
     cr_assert_not_null(kernels);
     return kernels;
 }
@@ -68,20 +70,23 @@ static void check_rows_alone(const struct attention_case *c, struct rml_thread_p
     free(alone);
 }
 
-static void check_near_definition(const struct attention_case *c)
+/* Every step-th row of c->out against the definition. */
+static void check_near_definition(const struct attention_case *c, size_t step)
 {
     size_t n = row_nelems(c);
-    float *expected = malloc(c->n_rows * n * sizeof *expected);
-    rmli_attend_ref(&c->params, c->rows, c->n_rows, c->q, expected);
+    float *expected = malloc(n * sizeof *expected);
     char text[256];
-    for (size_t i = 0; i < c->n_rows * n; i++) {
-        if (fabsf(c->out[i] - expected[i]) <= 1e-5f)
-            continue;
-        describe(text, sizeof text, c);
-        cr_assert_fail(
-            "row %zu at position %zu, element %zu: %.9g, expected %.9g within 1e-5; %s " SEED_TEXT,
-            i / n, c->rows[i / n].position, i % n, (double)c->out[i], (double)expected[i], text,
-            SEED);
+    for (size_t r = 0; r < c->n_rows; r += step) {
+        rmli_attend_ref(&c->params, &c->rows[r], 1, c->q + r * n, expected);
+        for (size_t i = 0; i < n; i++) {
+            float got = c->out[r * n + i];
+            if (fabsf(got - expected[i]) <= 1e-5f)
+                continue;
+            describe(text, sizeof text, c);
+            cr_assert_fail("row %zu at position %zu, element %zu: %.9g, expected %.9g within 1e-5; "
+                           "%s " SEED_TEXT,
+                           r, c->rows[r].position, i, (double)got, (double)expected[i], text, SEED);
+        }
     }
     free(expected);
 }
@@ -101,7 +106,7 @@ Test(attention, rows_depend_on_nothing_but_themselves)
         attention_case_init(&c, &rng, &limits);
         check_rows_alone(&c, pools, 4);
         attention_run(&c, best(), pools[i % 4], c.out);
-        check_near_definition(&c);
+        check_near_definition(&c, 11);
         attention_case_release(&c);
     }
     for (size_t p = 0; p < 4; p++)
@@ -202,7 +207,7 @@ Test(attention, windows_see_what_they_should)
         one_sequence(&c, &rng, 4, 2, 16, (enum rml_kv_dtype)(w % RML_N_KV_DTYPES), 200, 200,
                      windows[w]);
         attention_run(&c, best(), pool, c.out);
-        check_near_definition(&c);
+        check_near_definition(&c, 1);
         if (windows[w] == 1) { /* each row sees itself alone: its own value */
             const float *value =
                 (const float *)(const void *)rmli_sequence_value(c.sequences[0], 0, 1, 77);

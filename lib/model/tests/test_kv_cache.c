@@ -45,7 +45,7 @@ static bool has_tag(const struct rml_sequence *s, size_t position, uint8_t tag)
                 if (key[i] != mark)
                     return false;
             for (size_t i = 0; i < rmli_kv_head_nbytes(shape->v_dtype, shape->head_dim); i++)
-                if (value[i] != (uint8_t)(mark ^ 0xff))
+                if ((value[i] ^ mark) != 0xff)
                     return false;
         }
     }

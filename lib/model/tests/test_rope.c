@@ -1,25 +1,8 @@
 /* Rotary frequencies and angles against values that make_rope_cases.py computed
  * with 50 digits, and the refusals. */
-#include "model/rope.h"
-
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
-
-enum { MAX_PAIRS = 9, N_POSITIONS = 6 };
-
-struct rope_case {
-    const char *name;
-    uint32_t head_dim;
-    double theta;
-    struct rml_rope_scaling scaling;
-    size_t n_pairs;
-    struct {
-        uint32_t index;
-        double inv_freq;
-        double cos_sin[N_POSITIONS][2]; /* times the attention factor */
-    } pairs[MAX_PAIRS];
-};
 
 #include "model/tests/rope_cases.h"
 
@@ -33,7 +16,7 @@ Test(rope, frequencies_and_angles)
         cr_assert(rmli_rope_init(&rope, c->head_dim, c->theta, &c->scaling, NULL, NULL));
         cr_assert_eq(rope.n_pairs, c->head_dim / 2);
         float cos_out[64], sin_out[64];
-        for (size_t m = 0; m < N_POSITIONS; m++) {
+        for (size_t m = 0; m < ROPE_N_POSITIONS; m++) {
             rmli_rope_angles(&rope, rope_positions[m], cos_out, sin_out);
             for (size_t p = 0; p < c->n_pairs; p++) {
                 uint32_t i = c->pairs[p].index;
