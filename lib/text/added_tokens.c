@@ -64,25 +64,56 @@ static bool is_space(const char *text, size_t at, size_t *length)
     return rmli_unicode_mask(rmli_utf8_decode(text + at, length)) & RMLI_UC_SPACE;
 }
 
+size_t rmli_trust_range(const struct rmli_trust *trust, size_t at)
+{
+    size_t low = 0, high = trust->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trust->ranges[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The token at `begin`, -1 when there is none; *parsed says whether it is one or just its text. */
+static int32_t match_at(const struct rmli_added_list *list, const char *text, size_t nbytes,
+                        size_t begin, const struct rmli_trust *trust, size_t *end, bool *parsed)
+{
+    int32_t found = longest_at(list, text, nbytes, begin, end);
+    *parsed = found >= 0 && (trust->all || !list->tokens[found].special);
+    if (found < 0 || *parsed || trust->n == 0)
+        return found;
+    size_t i = rmli_trust_range(trust, begin);
+    bool inside = i < trust->n && trust->ranges[i].begin <= begin;
+    size_t border = i == trust->n ? nbytes : inside ? trust->ranges[i].end : trust->ranges[i].begin;
+    if (*end > border)
+        found = longest_at(list, text, border, begin, end);
+    *parsed = found >= 0 && (inside || !list->tokens[found].special);
+    return found;
+}
+
 bool rmli_added_next(const struct rmli_added_list *list, struct rmli_added_cursor *cursor,
-                     const char *text, size_t nbytes, bool parse_special, size_t *begin,
+                     const char *text, size_t nbytes, const struct rmli_trust *trust, size_t *begin,
                      size_t *end, int32_t *id)
 {
     *begin = cursor->taken;
     *id = -1;
     for (size_t i = list->n > 0 ? cursor->search_from : nbytes; i < nbytes;) {
         uint8_t byte = (uint8_t)text[i];
-        size_t stop;
+        size_t stop = i;
         int32_t found;
+        bool parsed;
         if (!(list->first_bytes[byte / 64] >> (byte & 63) & 1) ||
-            (found = longest_at(list, text, nbytes, i, &stop)) < 0) {
+            (found = match_at(list, text, nbytes, i, trust, &stop, &parsed)) < 0) {
             i++;
             continue;
         }
         const struct rmli_added_token *token = &list->tokens[found];
         size_t start = i, length;
         i = stop; /* whatever becomes of this match, the next begins behind it */
-        if (token->special && !parse_special)
+        if (!parsed)
             continue;
         if (token->single_word &&
             ((start > 0 && is_word(text, rmli_utf8_previous(text, 0, start))) ||

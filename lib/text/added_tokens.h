@@ -31,6 +31,21 @@ bool rmli_added_list_init(struct rmli_added_list *list, const struct rmli_added_
                           size_t n, struct rml_error *err);
 void rmli_added_list_release(struct rmli_added_list *list);
 
+/*
+ * Where the text of special tokens becomes those tokens: everywhere, nowhere, or inside one of
+ * `ranges`, which are ascending and apart from each other. A match that a border of a range cuts is
+ * none; it hides nothing of what begins behind it.
+ */
+struct rmli_trust {
+    bool all;
+    const struct rmli_range {
+        size_t begin, end;
+    } * ranges;
+    size_t n;
+};
+/* The range that ends behind `at`; n when there is none. */
+size_t rmli_trust_range(const struct rmli_trust *trust, size_t at);
+
 /* The walk over a text: zero to begin with. */
 struct rmli_added_cursor {
     size_t search_from; /* where the next match may begin */
@@ -42,7 +57,7 @@ struct rmli_added_cursor {
  * empty), and *id, -1 at the end of the text. false when all has been given out.
  */
 bool rmli_added_next(const struct rmli_added_list *list, struct rmli_added_cursor *cursor,
-                     const char *text, size_t nbytes, bool parse_special, size_t *begin,
+                     const char *text, size_t nbytes, const struct rmli_trust *trust, size_t *begin,
                      size_t *end, int32_t *id);
 
 #endif

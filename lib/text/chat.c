@@ -85,3 +85,35 @@ bool rml_chat_render(const struct rml_chat_format *format, const struct rml_chat
     rmli_chat_layout_release(&layout);
     return ok;
 }
+
+/* The text of a token, terminated; *text stays NULL when there is none. */
+static bool text_of_token(const struct rml_tokenizer *tokenizer, int32_t id, char **text,
+                          struct rml_error *err)
+{
+    struct rml_token_info info;
+    if (!rml_tokenizer_token(tokenizer, id, &info))
+        return true;
+    *text = malloc(info.nbytes + 1);
+    if (!*text)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a token's text");
+    memcpy(*text, info.bytes, info.nbytes);
+    (*text)[info.nbytes] = '\0';
+    return true;
+}
+
+bool rml_chat_encode(const struct rml_chat_format *format, const struct rml_tokenizer *tokenizer,
+                     const struct rml_chat_message *messages, size_t n_messages,
+                     bool generation_prompt, struct rml_ids *out, struct rml_error *err)
+{
+    struct rmli_chat_layout layout = {0};
+    char *bos = NULL, *eos = NULL;
+    bool ok = text_of_token(tokenizer, rml_tokenizer_bos(tokenizer), &bos, err) &&
+              text_of_token(tokenizer, rml_tokenizer_eos(tokenizer), &eos, err) &&
+              rmli_chat_lay_out(format, messages, n_messages, generation_prompt, bos, eos, &layout,
+                                err) &&
+              rml_tokenizer_encode_spans(tokenizer, layout.spans, layout.n, out, err);
+    rmli_chat_layout_release(&layout);
+    free(bos);
+    free(eos);
+    return ok;
+}

@@ -166,9 +166,15 @@ static size_t ill_formed_nbytes(const uint8_t *p, size_t n)
     return 1;
 }
 
-static bool make_well_formed(const char *text, size_t nbytes, bool each_byte, struct rml_bytes *out,
-                             struct rml_error *err)
+bool rmli_tokenizer_is_well_formed(const char *text, size_t nbytes)
 {
+    return well_formed_until(text, 0, nbytes) == nbytes;
+}
+
+bool rmli_tokenizer_make_well_formed(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                     struct rml_bytes *out, struct rml_error *err)
+{
+    bool each_byte = t->replace_each_byte;
     for (size_t i = 0; i < nbytes;) {
         size_t end = well_formed_until(text, i, nbytes);
         if (!rmli_bytes_append(out, text + i, end - i, err))
@@ -194,39 +200,42 @@ static bool push_id(struct rml_ids *out, int32_t id, struct rml_error *err)
 
 /* A stretch between added tokens: normalise, cut the others out, pre-tokenize. */
 static bool encode_section(const struct rml_tokenizer *t, struct rmli_run *run, const char *text,
-                           size_t nbytes, bool first, bool parse_special)
+                           size_t at, size_t nbytes, const struct rmli_trust *trust)
 {
+    bool first = at == 0;
     if (nbytes == 0)
         return true;
-    if (!rmli_normalize(run, text, nbytes, &text, &nbytes))
-        return false;
     if (t->added_normalized.n == 0)
-        return nbytes == 0 || rmli_pretokenize(run, text, nbytes, first);
+        return rmli_normalize(run, text + at, nbytes, &text, &nbytes) &&
+               (nbytes == 0 || rmli_pretokenize(run, text, nbytes, first));
+    struct rmli_section section = {0};
+    bool ok = rmli_section_init(&section, run, text, at, nbytes, trust);
     struct rmli_added_cursor cursor = {0};
     size_t begin, end;
     int32_t id;
-    while (rmli_added_next(&t->added_normalized, &cursor, text, nbytes, parse_special, &begin, &end,
-                           &id)) {
-        if (end > begin && !rmli_pretokenize(run, text + begin, end - begin, first && begin == 0))
-            return false;
-        if (id >= 0 && !push_id(run->out, id, run->err))
-            return false;
+    while (ok && rmli_added_next(&t->added_normalized, &cursor, section.text, section.nbytes,
+                                 &section.trust, &begin, &end, &id)) {
+        ok = end == begin ||
+             rmli_pretokenize(run, section.text + begin, end - begin, first && begin == 0);
+        if (ok && id >= 0)
+            ok = push_id(run->out, id, run->err);
     }
-    return true;
+    rmli_section_release(&section);
+    return ok;
 }
 
-static bool encode_text(const struct rml_tokenizer *t, const char *text, size_t nbytes,
-                        unsigned flags, struct rml_ids *out, struct rml_error *err)
+bool rmli_tokenizer_encode_text(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                const struct rmli_trust *trust, struct rml_ids *out,
+                                struct rml_error *err)
 {
     struct rmli_run run;
     rmli_run_init(&run, &t->pipeline, nbytes, out, err);
-    bool parse_special = flags & RML_PARSE_SPECIAL, ok = true;
+    bool ok = true;
     struct rmli_added_cursor cursor = {0};
     size_t begin, end;
     int32_t id;
-    while (ok &&
-           rmli_added_next(&t->added, &cursor, text, nbytes, parse_special, &begin, &end, &id)) {
-        ok = encode_section(t, &run, text + begin, end - begin, begin == 0, parse_special);
+    while (ok && rmli_added_next(&t->added, &cursor, text, nbytes, trust, &begin, &end, &id)) {
+        ok = encode_section(t, &run, text, begin, end - begin, trust);
         if (ok && id >= 0)
             ok = push_id(out, id, err);
     }
@@ -245,15 +254,16 @@ bool rml_tokenizer_encode(const struct rml_tokenizer *t, const char *text, size_
     bool ok = true;
     if (nbytes == 0)
         text = "";
-    if (well_formed_until(text, 0, nbytes) < nbytes) {
-        ok = make_well_formed(text, nbytes, t->replace_each_byte, &repaired, err);
+    if (!rmli_tokenizer_is_well_formed(text, nbytes)) {
+        ok = rmli_tokenizer_make_well_formed(t, text, nbytes, &repaired, err);
         text = repaired.data;
         nbytes = repaired.n;
     }
     bool add = flags & RML_ADD_SPECIAL;
     for (size_t i = 0; ok && add && i < t->n_prefix; i++)
         ok = push_id(out, t->prefix[i], err);
-    ok = ok && encode_text(t, text, nbytes, flags, out, err);
+    struct rmli_trust trust = {.all = flags & RML_PARSE_SPECIAL};
+    ok = ok && rmli_tokenizer_encode_text(t, text, nbytes, &trust, out, err);
     for (size_t i = 0; ok && add && i < t->n_suffix; i++)
         ok = push_id(out, t->suffix[i], err);
     free(repaired.data);

@@ -31,6 +31,29 @@ struct rml_tokenizer {
 bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_token *tokens,
                               size_t n, struct rml_error *err);
 
+/* Well-formed UTF-8, nothing added. On failure `out` may have grown. */
+bool rmli_tokenizer_encode_text(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                const struct rmli_trust *trust, struct rml_ids *out,
+                                struct rml_error *err);
+bool rmli_tokenizer_is_well_formed(const char *text, size_t nbytes);
+/* Appends the text with U+FFFD for what is ill-formed. */
+bool rmli_tokenizer_make_well_formed(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                     struct rml_bytes *out, struct rml_error *err);
+
+/* A stretch between added tokens, normalised, and where the normalised text is trusted (spans.c).
+ * Zero to begin with, released on success and failure. */
+struct rmli_section {
+    const char *text; /* in the run, or in `copy` */
+    size_t nbytes;
+    struct rmli_trust trust;
+    struct rml_bytes copy;
+    struct rmli_range *ranges;
+};
+/* text[at .. at + nbytes), of which `trust` tells. */
+bool rmli_section_init(struct rmli_section *section, struct rmli_run *run, const char *text,
+                       size_t at, size_t nbytes, const struct rmli_trust *trust);
+void rmli_section_release(struct rmli_section *section);
+
 struct rmli_gguf;
 bool rmli_tokenizer_read_gguf(struct rml_tokenizer *t, const struct rmli_gguf *gguf,
                               const char *pre, struct rml_error *err);
