@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "results/order_statistics.h"
-#include "results/run_env.h"
+#include "bench/process_usage.h"
+#include "tools/cli/order_statistics.h"
 #include "tools/cli/options.h"
 
 #define REP_NS 2000000 /* least length of a repetition */
@@ -29,17 +29,6 @@ struct measuring {
     int proc_stat_fd; /* -1: cannot be read */
 };
 
-/* Processors' time that the hypervisor gave to others, in ticks since boot. */
-static int64_t steal_ticks(const struct measuring *m)
-{
-    char text[256];
-    ssize_t n = m->proc_stat_fd < 0 ? -1 : pread(m->proc_stat_fd, text, sizeof text - 1, 0);
-    if (n <= 0)
-        return -1;
-    text[n] = 0;
-    return run_env_steal_ticks(text);
-}
-
 static int64_t process_cpu_ns(void)
 {
     struct timespec t;
@@ -57,7 +46,7 @@ static bool repeat(struct measuring *m, int64_t iters, bool is_warmup, struct rm
         return false;
 
     struct rusage before, after;
-    int64_t steal = steal_ticks(m);
+    int64_t steal = bench_steal_ticks(m->proc_stat_fd);
     getrusage(RUSAGE_SELF, &before);
     int64_t cpu_ns = process_cpu_ns();
     int64_t start_ns = rmli_clock_ns();
@@ -68,7 +57,7 @@ static bool repeat(struct measuring *m, int64_t iters, bool is_warmup, struct rm
     if (!ok)
         return false;
 
-    int64_t steal_after = steal_ticks(m);
+    int64_t steal_after = bench_steal_ticks(m->proc_stat_fd);
     int rep = (int)m->out->n_samples;
     m->out->samples[m->out->n_samples++] = (struct store_sample){
         .rep = rep,

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "results/system_file.h"
+#include "bench/process_usage.h"
 #include "tools/cli/build_info.h"
 
 struct bench_row *bench_row_create(const char *suite, const char *name, struct rml_error *err)
@@ -65,7 +64,7 @@ void bench_row_fail(struct bench_row *row, const struct rml_error *err)
 bool bench_row_hash_output(struct bench_row *row, const void *output, size_t nbytes,
                            struct rml_error *err)
 {
-    if (!sha256_hex(output, nbytes, row->output_sha256, err))
+    if (!rmli_sha256_bytes(output, nbytes, row->output_sha256, err))
         return false;
     row->result.output_sha256 = row->output_sha256;
     return true;
@@ -131,16 +130,6 @@ bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int
     r->n_token_times = row->samples.n_token_times;
     r->rss_bytes = bench_resident_nbytes();
     return true;
-}
-
-int64_t bench_resident_nbytes(void)
-{
-    char line[128];
-    long long pages;
-    if (!system_file_line("", "/proc/self/statm", line, sizeof line) ||
-        sscanf(line, "%*d %lld", &pages) != 1)
-        return -1;
-    return pages * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
 static double per_second(const struct bench_row *row, double amount)

@@ -5,8 +5,8 @@
 #define BENCH_ROW_H
 
 #include "bench/measure.h"
-#include "results/order_statistics.h"
-#include "results/sha256_hex.h"
+#include "tools/cli/order_statistics.h"
+#include "files/content_hash.h"
 
 #define BENCH_CONFIDENCE 0.95
 
@@ -18,7 +18,7 @@ struct bench_row {
     char name[64];
     char params_json[512];
     char engine_version[64];
-    char output_sha256[SHA256_HEX_NBYTES]; /* "" until bench_row_hash_output */
+    char output_sha256[RMLI_SHA256_HEX_NBYTES]; /* "" until bench_row_hash_output */
     char error[1024];
 
     /* Derived by bench_row_close, in ns an iteration; NaN when it does not apply. */
@@ -46,9 +46,6 @@ bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int
 
 /* Turns the row into one of status `error`; its samples are dropped. */
 void bench_row_fail(struct bench_row *row, const struct rml_error *err);
-
-/* Bytes that are resident now; -1 when not known. */
-int64_t bench_resident_nbytes(void);
 
 /* Figures of a row; NaN when nothing was measured or it is not known. */
 double bench_row_tokens_per_second(const struct bench_row *row);

@@ -80,19 +80,21 @@ static bool add_figures(json_t *o, const struct bench_row *row)
     return rc == 0;
 }
 
-json_t *bench_rows_json(const struct bench_session *session)
+json_t *bench_rows_json(const struct bench_session *session, struct rml_error *err)
 {
-    json_t *rows = json_array();
-    bool ok = rows != NULL;
-    for (size_t i = 0; i < session->n_rows; i++) {
+    json_t *host = store_host_json(err), *build = store_build_json(err), *rows = json_array();
+    bool ok = host && build && rows;
+    for (size_t i = 0; ok && i < session->n_rows; i++) {
         json_t *o = json_object();
-        ok = o && add_case(o, session->rows[i]) && add_figures(o, session->rows[i]) && ok;
+        ok = o && add_case(o, session->rows[i]) && add_figures(o, session->rows[i]);
         json_array_append_new(rows, o);
     }
-    if (!ok) {
-        json_decref(rows);
-        return NULL;
-    }
-    return json_pack("{so so so}", "host", host_facts_json(&session->host), "build",
-                     build_record_json(&session->build), "rows", rows);
+    json_t *document =
+        ok ? json_pack("{sO sO sO}", "host", host, "build", build, "rows", rows) : NULL;
+    json_decref(host);
+    json_decref(build);
+    json_decref(rows);
+    if (!document)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the JSON document");
+    return document;
 }

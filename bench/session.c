@@ -13,8 +13,6 @@ bool bench_session_begin(struct bench_session *session, const struct cli_options
                          char **argv, struct rml_error *err)
 {
     *session = (struct bench_session){.options = options};
-    if (!host_facts_read(&session->host, "", err) || !build_record_read(&session->build, err))
-        return false;
     if (options->no_db)
         return true;
 
@@ -88,11 +86,9 @@ int bench_session_end(struct bench_session *session, const struct rml_error *err
     /* With --json an error is the document, unless there are rows: those are not given up. */
     bool failed = err->code != RML_OK && err->code != RML_CANCELLED;
     if (session->options->json && (!failed || session->n_rows > 0)) {
-        json_t *document = bench_rows_json(session);
+        json_t *document = bench_rows_json(session, &end_err);
         if (document)
             cli_json_print(document, 17);
-        else
-            rmli_fail(&end_err, RML_NO_MEMORY, NULL, -1, "no memory for the JSON document");
         json_decref(document);
         cli_report_setup(false, session->options->verbosity);
     } else if (session->n_rows > 0) {

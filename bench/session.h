@@ -16,16 +16,12 @@
 #define BENCH_SESSION_H
 
 #include "bench/row.h"
-#include "results/build_record.h"
-#include "results/host.h"
 #include "tools/cli/options.h"
 
 struct bench_session {
     const struct cli_options *options;
     struct store *store; /* NULL with --no-db */
     int64_t run_id;
-    struct host_facts host;
-    struct build_record build;
     struct bench_row **rows; /* [n_rows], owned */
     size_t n_rows, n_room;
     size_t n_cases; /* expected, for the progress line; 0: not known */
@@ -53,8 +49,8 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row,
  */
 int bench_session_end(struct bench_session *session, const struct rml_error *err);
 
-/* The rows as a JSON document {"host", "build", "rows"}; NULL without memory. */
-struct json_t *bench_rows_json(const struct bench_session *session);
+/* The rows as a JSON document {"host", "build", "rows"}; NULL on failure. */
+struct json_t *bench_rows_json(const struct bench_session *session, struct rml_error *err);
 /* The rows as a table on standard output. */
 void bench_rows_print(const struct bench_session *session);
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "results/store.h"
+
 bool build_record_read(struct build_record *build, struct rml_error *err)
 {
     *build = (struct build_record){.info = &build_info};
@@ -29,4 +31,15 @@ json_t *build_record_json(const struct build_record *build)
                      git ? json_integer(info->commit_unix_s) : json_null(), "compiler",
                      text_or_null(info->compiler), "cflags", text_or_null(info->cflags), "ldflags",
                      text_or_null(info->ldflags), "libc", text_or_null(build->libc));
+}
+
+json_t *store_build_json(struct rml_error *err)
+{
+    struct build_record build;
+    if (!build_record_read(&build, err))
+        return NULL;
+    json_t *json = build_record_json(&build);
+    if (!json)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the facts of the build");
+    return json;
 }

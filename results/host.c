@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "results/store.h"
 #include "results/system_file.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -280,4 +281,15 @@ json_t *host_facts_json(const struct host_facts *h)
                      "l3_bytes", number_or_null(h->l3_bytes), "mem_bytes",
                      number_or_null(h->mem_bytes), "numa_nodes", number_or_null(h->numa_nodes),
                      "hypervisor", text_or_null(h->hypervisor));
+}
+
+json_t *store_host_json(struct rml_error *err)
+{
+    struct host_facts host;
+    if (!host_facts_read(&host, "", err))
+        return NULL;
+    json_t *json = host_facts_json(&host);
+    if (!json)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the facts of the machine");
+    return json;
 }

@@ -118,25 +118,17 @@ static void give_cpu_quota(struct reading *r)
     give(r, "cpu_quota", NULL, "no cpu controller at /sys/fs/cgroup");
 }
 
-long long run_env_steal_ticks(const char *proc_stat)
-{
-    /* "cpu  user nice system idle iowait irq softirq steal ..." */
-    unsigned long long steal;
-    if (sscanf(proc_stat, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
-        return -1;
-    return (long long)steal;
-}
-
 static void give_steal(struct reading *r)
 {
     char line[256], text[32];
-    long long steal =
-        system_file_line(r->root, "/proc/stat", line, sizeof line) ? run_env_steal_ticks(line) : -1;
-    if (steal < 0) {
+    unsigned long long steal;
+    /* "cpu  user nice system idle iowait irq softirq steal ..." */
+    if (!system_file_line(r->root, "/proc/stat", line, sizeof line) ||
+        sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1) {
         give(r, "steal_ticks", NULL, "/proc/stat: no such field");
         return;
     }
-    snprintf(text, sizeof text, "%lld", steal);
+    snprintf(text, sizeof text, "%llu", steal);
     give(r, "steal_ticks", text, NULL);
 }
 

@@ -35,7 +35,4 @@ typedef bool run_env_fn(void *user, const char *key, const char *value, const ch
  */
 bool run_env_read(const char *root, run_env_fn *fn, void *user);
 
-/* Stolen ticks of all processors since boot from the text of /proc/stat; -1 when absent. */
-long long run_env_steal_ticks(const char *proc_stat);
-
 #endif

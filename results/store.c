@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "results/order_statistics.h"
+#include "tools/cli/order_statistics.h"
 #include "results/schema.h"
 
 #define OLDEST_SQLITE 3037000 /* STRICT tables */
@@ -229,9 +228,13 @@ struct store *store_open(const char *path, enum store_mode mode, struct rml_erro
         return NULL;
     }
     store->mode = mode;
-    store->path = rmli_strdup(path, err);
-    if (!store->path ||
-        !(mode == STORE_WRITE ? open_for_writing(store, err) : open_for_reading(store, err)) ||
+    store->path = strdup(path);
+    if (!store->path) {
+        free(store);
+        rmli_fail(err, RML_NO_MEMORY, path, -1, "no memory to open a database");
+        return NULL;
+    }
+    if (!(mode == STORE_WRITE ? open_for_writing(store, err) : open_for_reading(store, err)) ||
         !store_execute(store, "PRAGMA foreign_keys = ON", "opening it", err) ||
         !store_migrate(store, err)) {
         store_close(store);

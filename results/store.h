@@ -83,7 +83,7 @@ enum store_run_kind {
 struct store_run {
     enum store_run_kind kind;
     int argc;
-    char *const *argv; /* stored as JSON; bytes that are no UTF-8 become U+FFFD */
+    char *const *argv; /* stored as JSON; in one that is no UTF-8, bytes beyond ASCII become '?' */
     int64_t seed;      /* negative: none */
     const char *label; /* NULL: none */
 };
@@ -233,6 +233,14 @@ enum store_liveness {
  */
 bool store_run_liveness(struct store *store, int64_t run_id, enum store_liveness *liveness,
                         struct rml_error *err);
+
+/* ---- Where numbers come from ----------------------------------------------- */
+
+/* The machine and the build as JSON objects whose keys are the columns of the tables host and
+ * build, null for what is not known. To be given back by json_decref; NULL on failure. */
+struct json_t;
+struct json_t *store_host_json(struct rml_error *err);
+struct json_t *store_build_json(struct rml_error *err);
 
 /* ---- For readers ---------------------------------------------------------- */
 

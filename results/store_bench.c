@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "results/order_statistics.h"
+#include "tools/cli/order_statistics.h"
 #include "results/schema.h"
 
 static const char *const status_names[] = {[STORE_OK] = "ok",

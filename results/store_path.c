@@ -4,12 +4,12 @@
 #include "results/store.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "tools/cli/paths.h"
 
 static bool is_folder(const char *path)
 {
@@ -40,12 +40,11 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-static bool copy(char *path, size_t path_nbytes, struct rml_error *err, const char *folder,
-                 const char *rest)
+static bool copy(char *path, size_t path_nbytes, struct rml_error *err, const char *name)
 {
-    int n = snprintf(path, path_nbytes, "%s%s", folder, rest);
+    int n = snprintf(path, path_nbytes, "%s", name);
     if (n < 0 || (size_t)n >= path_nbytes)
-        return rmli_fail(err, RML_INVALID_ARGUMENT, folder, -1,
+        return rmli_fail(err, RML_INVALID_ARGUMENT, name, -1,
                          "name of the results database is too long, at most %zu bytes are allowed",
                          path_nbytes - 1);
     return true;
@@ -57,25 +56,18 @@ bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_e
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                          "name of the results database is empty");
     if (option)
-        return copy(path, path_nbytes, err, option, "");
+        return copy(path, path_nbytes, err, option);
     if (variable("RML_DB"))
-        return copy(path, path_nbytes, err, variable("RML_DB"), "");
+        return copy(path, path_nbytes, err, variable("RML_DB"));
     if (is_folder("results"))
-        return copy(path, path_nbytes, err, "results/rml.db", "");
+        return copy(path, path_nbytes, err, "results/rml.db");
 
-    const char *data_home = variable("XDG_DATA_HOME");
-    /* The specification says to ignore a relative one. */
-    if (data_home && *data_home == '/')
-        return copy(path, path_nbytes, err, data_home, "/rml/rml.db") && make_folders(path, err);
-    const char *home = variable("HOME");
-    if (!home) {
-        const struct passwd *user = getpwuid(getuid());
-        home = user ? user->pw_dir : NULL;
-    }
-    if (!home || *home != '/')
+    char *data = cli_data_path("rml.db");
+    if (!data)
         return rmli_fail(err, RML_NOT_FOUND, NULL, -1,
                          "no place for the results database: neither --db, RML_DB, a folder "
-                         "./results, XDG_DATA_HOME nor HOME is there");
-    return copy(path, path_nbytes, err, home, "/.local/share/rml/rml.db") &&
-           make_folders(path, err);
+                         "./results, XDG_DATA_HOME nor a home folder is there");
+    bool ok = copy(path, path_nbytes, err, data) && make_folders(path, err);
+    free(data);
+    return ok;
 }

@@ -11,11 +11,11 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "base/utf8.h"
 #include "results/build_record.h"
 #include "results/host.h"
 #include "results/process_identity.h"
 #include "results/run_env.h"
+#include "tools/cli/json_out.h"
 
 static const char *const kind_names[] = {
     [STORE_RUN_BENCH] = "bench", [STORE_RUN_GOLDEN] = "golden",     [STORE_RUN_EVAL] = "eval",
@@ -110,36 +110,11 @@ static bool make_uuid(char uuid[37], struct rml_error *err)
     return true;
 }
 
-/* A JSON string of text from outside; each byte that is no UTF-8 becomes U+FFFD. */
-static json_t *string_of(const char *text)
-{
-    json_t *plain = json_string(text);
-    if (plain)
-        return plain;
-    size_t n = strlen(text), used = 0;
-    char *clean = malloc(3 * n + 1);
-    if (!clean)
-        return NULL;
-    while (n > 0) {
-        size_t length = rmli_utf8_sequence_nbytes((const uint8_t *)text, n);
-        if (length > 0)
-            memcpy(clean + used, text, length);
-        else
-            memcpy(clean + used, "\xef\xbf\xbd", 3);
-        used += length ? length : 3;
-        text += length ? length : 1;
-        n -= length ? length : 1;
-    }
-    json_t *string = json_stringn(clean, used);
-    free(clean);
-    return string;
-}
-
 static char *argv_json(const struct store_run *run)
 {
     json_t *array = json_array();
     for (int i = 0; i < run->argc; i++)
-        json_array_append_new(array, string_of(run->argv[i]));
+        json_array_append_new(array, cli_json_text(run->argv[i]));
     char *text = json_dumps(array, JSON_COMPACT);
     json_decref(array);
     return text;
@@ -167,7 +142,7 @@ static char *env_json(void)
     for (const char *const *name = allowed; *name; name++) {
         const char *value = getenv(*name);
         if (value)
-            json_object_set_new(object, *name, string_of(value));
+            json_object_set_new(object, *name, cli_json_text(value));
     }
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "model/model_config.h"
-#include "results/order_statistics.h"
+#include "tools/cli/order_statistics.h"
 #include "results/tests/store_fixture.h"
 
 TestSuite(store_results, .fini = fixture_remove, .timeout = 120);

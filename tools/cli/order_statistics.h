@@ -7,8 +7,8 @@
  * with probability 2 P(Bin(n, 1/2) < l). Times on a shared machine have long tails and several
  * modes; this is the interval that stays right for them.
  */
-#ifndef RESULTS_ORDER_STATISTICS_H
-#define RESULTS_ORDER_STATISTICS_H
+#ifndef TOOLS_CLI_ORDER_STATISTICS_H
+#define TOOLS_CLI_ORDER_STATISTICS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "results/order_statistics.h"
+#include "tools/cli/order_statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
