@@ -14,20 +14,31 @@
 
 #define DIGIT "@digit"
 #define GPT2 RMLI_PATTERN_GPT2
-#define CJK3 "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
-#define CJK_OLD "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
-/* The letters of deepseek-llm: cased ones, as code point ranges. */
-#define DEEPSEEK_LETTERS                                                                                                                                                                                 \
-    "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-"                                                               \
-    "ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-"                                                                                                                     \
-    "ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-" \
-    "ﬆﬓ-"                                                                                                                                                                                            \
-    "ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+"
+#define CJK3 "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-\\u30ff]+"
+#define CJK_OLD "[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+"
+/* The cased letters and the punctuation of deepseek-llm. */
+#define DEEPSEEK_LETTERS                                                                           \
+    "\\s?[A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-"       \
+    "\\u0293\\u0295-\\u02af\\u0370-\\u0373\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-"     \
+    "\\u038a\\u038c\\u038e-\\u03a1\\u03a3-\\u03f5\\u03f7-\\u0481\\u048a-\\u052f\\u0531-"           \
+    "\\u0556\\u10a0-\\u10c5\\u13a0-\\u13f5\\u13f8-\\u13fd\\u1c90-\\u1cba\\u1cbd-\\u1cbf"           \
+    "\\u1d00-\\u1d2b\\u1d6b-\\u1d77\\u1d79-\\u1d9a\\u1e00-\\u1f15\\u1f18-\\u1f1d\\u1f20-"          \
+    "\\u1f45\\u1f48-\\u1f4d\\u1f50-\\u1f57\\u1f59\\u1f5b\\u1f5d\\u1f5f-\\u1f7d\\u1f80-\\u1fb4"     \
+    "\\u1fb6-\\u1fbc\\u1fbe\\u1fc2-\\u1fc4\\u1fc6-\\u1fcc\\u1fd0-\\u1fd3\\u1fd6-\\u1fdb"           \
+    "\\u1fe0-\\u1fec\\u1ff2-\\u1ff4\\u1ff6-\\u1ffc\\u2102\\u2107\\u210a-\\u2113\\u2115\\u2119"     \
+    "-\\u211d\\u2124\\u2126\\u2128\\u212a-\\u212d\\u212f-\\u2134\\u2139\\u213c-\\u213f\\u2145"     \
+    "-\\u2149\\u214e\\u2183\\u2184\\u2c00-\\u2c7b\\u2c7e-\\u2ce4\\u2ceb-\\u2cee\\u2cf2\\u2cf3"     \
+    "\\ua640-\\ua66d\\ua680-\\ua69b\\ua722-\\ua76f\\ua771-\\ua787\\ua78b-\\ua78e\\uab70-"          \
+    "\\uabbf\\ufb00-\\ufb06\\ufb13-\\ufb17\\uff21-\\uff3a\\uff41-\\uff5a\\x{10400}-\\x{1044f}"     \
+    "\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}"         \
+    "\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}]+"
+#define DEEPSEEK_PUNCTUATION                                                                       \
+    "\\s?[!-/:-~\\uff01-\\uff0f\\uff1a-\\uff5e\\u2018-\\u201f\\u3000-\\u3002]+"
 #define DEEPSEEK3                                                                                  \
     "[!\"#$%&'()*+,\\-./"                                                                          \
     ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                 \
     "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
-#define BLOOM " ?[^(\\s|.,!?…。，、।۔،)]+"
+#define BLOOM " ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"
 #define QWEN RMLI_PATTERN_QWEN2
 #define LLAMA3 RMLI_PATTERN_LLAMA3
 
@@ -78,7 +89,7 @@ static const struct rmli_pre_name names[] = {
     {"solar-open", {QWEN}, 0, 0, 0},
     {"grok-2", {QWEN}, 0, 0, 0},
     {"kormo", {QWEN}, 0, 0, 0},
-    {"qwen35", {RMLI_PATTERN_QWEN35}, 1, 0, 0},
+    {"qwen35", {RMLI_PATTERN_QWEN35}, 0, 0, 0},
     {"minicpm5", {"\\p{N}{1,3}", RMLI_PATTERN_MINICPM}, 0, 1, 0},
     {"bailingmoe", {RMLI_PATTERN_BAILING}, 0, 0, 0},
     {"bailingmoe2", {RMLI_PATTERN_BAILING}, 0, 0, 0},
@@ -89,7 +100,7 @@ static const struct rmli_pre_name names[] = {
     {"kanana2", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"minimax-m2", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"deepseek-llm",
-     {"[\r\n]", DEEPSEEK_LETTERS, "\\s?[!-/:-~！-／：-～‘-‟　-。]+", "\\s+$", CJK_OLD, DIGIT},
+     {"[\r\n]", DEEPSEEK_LETTERS, DEEPSEEK_PUNCTUATION, "\\s+$", CJK_OLD, DIGIT},
      0,
      0,
      0},

@@ -16,6 +16,7 @@
 #include "files/gguf.h"
 #include "text/growing.h"
 #include "text/json_parts.h"
+#include "text/merge_list.h"
 #include "text/pre_names.h"
 
 enum token_type { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
@@ -144,46 +145,33 @@ static bool read_added(struct reader *r)
 
 /* ---- Models ----------------------------------------------------------------------------- */
 
-static bool add_merge(struct reader *r, struct rmli_gguf_string merge, size_t i,
-                      struct rml_bytes *joined)
+/* "left right". The first side may itself begin with a space in odd old files, never be empty. */
+static bool split_merge(struct reader *r, struct rmli_gguf_string merge, size_t i,
+                        struct rmli_merge_text *out)
 {
-    struct rmli_vocabulary *v = &r->t->vocabulary;
-    /* The first side may itself begin with a space in odd old files, never be empty. */
     const char *space = merge.nbytes > 1 ? memchr(merge.data + 1, ' ', merge.nbytes - 1) : NULL;
-    int32_t left = -1, right = -1, id = -1;
-    if (space) {
-        size_t n = (size_t)(space - merge.data), left_nbytes, right_nbytes;
-        left = rmli_vocabulary_find_model_text(v, merge.data, n);
-        right = rmli_vocabulary_find_model_text(v, space + 1, merge.nbytes - n - 1);
-        if (left >= 0 && right >= 0) {
-            const char *a = rmli_strings_get(&v->keys, (size_t)left, &left_nbytes);
-            const char *b = rmli_strings_get(&v->keys, (size_t)right, &right_nbytes);
-            joined->n = 0;
-            if (!rmli_bytes_append(joined, a, left_nbytes, r->err) ||
-                !rmli_bytes_append(joined, b, right_nbytes, r->err))
-                return false;
-            id = rmli_vocabulary_find(v, joined->data, joined->n);
-        }
-    }
-    /* Merges of tokens that are no model tokens (a converter made them added tokens) can never
-     * be used. */
-    if (id < 0 && space)
-        return true;
-    if (id < 0)
+    if (!space || merge.nbytes > UINT32_MAX)
         return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf), (int64_t)r->merges->offset,
                          "merge %zu has no space between two tokens", i);
-    return rmli_bpe_add_merge(&r->t->pipeline.bpe, left, right, id, r->err);
+    uint32_t left_nbytes = (uint32_t)(space - merge.data);
+    *out = (struct rmli_merge_text){.left = merge.data,
+                                    .right = space + 1,
+                                    .left_nbytes = left_nbytes,
+                                    .right_nbytes = (uint32_t)merge.nbytes - left_nbytes - 1};
+    return true;
 }
 
+/* Merges of tokens that a converter has made added tokens are of no use and left out. */
 static bool read_merges(struct reader *r)
 {
-    struct rml_bytes joined = {0};
     const uint8_t *cursor = r->merges->data;
-    size_t n = (size_t)r->merges->nelems;
-    bool ok = rmli_bpe_init(&r->t->pipeline.bpe, &r->t->vocabulary, false, n, r->err);
+    size_t n = (size_t)r->merges->nelems, bad;
+    struct rmli_merge_text *texts = rmli_alloc(n, sizeof *texts, r->err);
+    bool ok = texts && rmli_bpe_init(&r->t->pipeline.bpe, &r->t->vocabulary, false, n, r->err);
     for (size_t i = 0; ok && i < n; i++)
-        ok = add_merge(r, rmli_gguf_next_string(&cursor), i, &joined);
-    free(joined.data);
+        ok = split_merge(r, rmli_gguf_next_string(&cursor), i, &texts[i]);
+    ok = ok && rmli_merges_add(&r->t->pipeline.bpe, texts, n, true, &bad, r->err);
+    rmli_free(texts);
     return ok;
 }
 

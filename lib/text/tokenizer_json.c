@@ -13,6 +13,7 @@
 #include "files/json_cursor.h"
 #include "text/growing.h"
 #include "text/json_parts.h"
+#include "text/merge_list.h"
 
 struct reader {
     struct rml_tokenizer *t;
@@ -31,12 +32,9 @@ struct reader {
     bool has_model, has_scores, has_vocabulary, byte_fallback, fuse_unk, ignore_merges;
     const char *unk_token; /* in `strings` */
     size_t unk_token_nbytes;
-    int64_t unk_id;                 /* or -1 */
-    struct rmli_json_cursor merges; /* at the list, in.data NULL when there is none */
-    struct merge {
-        int32_t left, right, id;
-    } * pairs;
-    size_t n_pairs, pairs_capacity;
+    int64_t unk_id; /* or -1 */
+    struct rmli_merge_text *merges;
+    size_t n_merges, merges_capacity;
 };
 
 static bool fail(struct reader *r, const struct rml_error *inner, size_t offset)
@@ -162,7 +160,7 @@ static bool read_scored_list(struct reader *r)
     return !r->c.failed;
 }
 
-/* ---- Model ------------------------------------------------------------------------------- */
+/* ---- Merges -------------------------------------------------------------------------------- */
 
 static char next_token(struct rmli_json_cursor *c)
 {
@@ -170,6 +168,61 @@ static char next_token(struct rmli_json_cursor *c)
         c->in.position++;
     return rmli_reader_remaining(&c->in) > 0 ? (char)c->in.data[c->in.position] : 0;
 }
+
+static bool add_merge(struct reader *r, const char *left, size_t left_nbytes, const char *right,
+                      size_t right_nbytes, size_t offset)
+{
+    if (left_nbytes > UINT32_MAX || right_nbytes > UINT32_MAX)
+        return rmli_json_fail(&r->c, offset, "a merge is longer than 4 GB");
+    if (!rmli_reserve_one((void **)&r->merges, r->n_merges, &r->merges_capacity, sizeof *r->merges,
+                          r->c.err)) {
+        r->c.failed = true;
+        return false;
+    }
+    r->merges[r->n_merges++] = (struct rmli_merge_text){left, right, (uint32_t)left_nbytes,
+                                                        (uint32_t)right_nbytes, offset};
+    return true;
+}
+
+/* "left right" or ["left", "right"] */
+static bool read_merge(struct reader *r)
+{
+    struct rmli_json_cursor *c = &r->c;
+    struct rmli_json_string left, right;
+    if (next_token(c) == '[') {
+        if (!rmli_json_enter(c, '[') || !rmli_json_next_element(c) ||
+            !rmli_json_read_string(c, &left))
+            return false;
+        if (!rmli_json_next_element(c))
+            return c->failed ? false : rmli_json_fail(c, left.offset, "a merge has one side");
+        if (!rmli_json_read_string(c, &right))
+            return false;
+        if (rmli_json_next_element(c))
+            return rmli_json_fail(c, left.offset, "a merge has more than two sides");
+        return !c->failed &&
+               add_merge(r, left.data, left.nbytes, right.data, right.nbytes, left.offset);
+    }
+    if (!rmli_json_read_string(c, &left))
+        return false;
+    const char *space = memchr(left.data, ' ', left.nbytes);
+    size_t n = space ? (size_t)(space - left.data) : 0;
+    if (!space || memchr(space + 1, ' ', left.nbytes - n - 1))
+        return rmli_json_fail(c, left.offset, "merge '%.*s' is not two tokens with a space between",
+                              left.nbytes < 100 ? (int)left.nbytes : 100, left.data);
+    return add_merge(r, left.data, n, space + 1, left.nbytes - n - 1, left.offset);
+}
+
+static bool read_merges(struct reader *r)
+{
+    r->n_merges = 0;
+    rmli_json_enter(&r->c, '[');
+    while (rmli_json_next_element(&r->c))
+        if (!read_merge(r))
+            return false;
+    return !r->c.failed;
+}
+
+/* ---- Model ------------------------------------------------------------------------------- */
 
 /* A setting of the model that is no table. */
 static bool read_setting(struct reader *r, const struct rmli_json_string *key)
@@ -227,8 +280,7 @@ static bool read_model(struct reader *r)
             if (next_token(&r->c) == '[' ? !read_scored_list(r) : !read_token_map(r))
                 return false;
         } else if (is_merges) {
-            r->merges = r->c;
-            if (!rmli_json_skip(&r->c))
+            if (!read_merges(r))
                 return false;
         } else if (!read_setting(r, &key)) {
             return false;
@@ -237,95 +289,21 @@ static bool read_model(struct reader *r)
     return !r->c.failed;
 }
 
-/* ---- Merges -------------------------------------------------------------------------------- */
-
-/* The id of a merge's side as the file writes it. */
-static int32_t side(const struct reader *r, const char *text, size_t nbytes)
-{
-    return rmli_vocabulary_find_model_text(&r->t->vocabulary, text, nbytes);
-}
-
-static bool add_merge(struct reader *r, struct rmli_json_cursor *c, const char *left,
-                      size_t left_nbytes, const char *right, size_t right_nbytes, size_t offset,
-                      struct rml_bytes *joined)
-{
-    struct rmli_vocabulary *v = &r->t->vocabulary;
-    int32_t a = side(r, left, left_nbytes), b = side(r, right, right_nbytes);
-    if (a < 0 || b < 0)
-        return rmli_json_fail(c, offset, "merge %zu has '%.*s', which is no token", r->n_pairs,
-                              (int)(a < 0 ? left_nbytes : right_nbytes), a < 0 ? left : right);
-    size_t a_nbytes, b_nbytes;
-    const char *a_key = rmli_strings_get(&v->keys, (size_t)a, &a_nbytes);
-    const char *b_key = rmli_strings_get(&v->keys, (size_t)b, &b_nbytes);
-    joined->n = 0;
-    if (!rmli_bytes_append(joined, a_key, a_nbytes, r->c.err) ||
-        !rmli_bytes_append(joined, b_key, b_nbytes, r->c.err))
-        return false;
-    int32_t id = rmli_vocabulary_find(v, joined->data, joined->n);
-    if (id < 0)
-        return rmli_json_fail(c, offset, "merge %zu gives '%.*s%.*s', which is no token",
-                              r->n_pairs, (int)left_nbytes, left, (int)right_nbytes, right);
-    if (!rmli_reserve_one((void **)&r->pairs, r->n_pairs, &r->pairs_capacity, sizeof *r->pairs,
-                          r->c.err))
-        return false;
-    r->pairs[r->n_pairs++] = (struct merge){a, b, id};
-    return true;
-}
-
-/* "left right" or ["left", "right"] */
-static bool read_merge(struct reader *r, struct rmli_json_cursor *c, struct rml_bytes *joined)
-{
-    struct rmli_json_string left, right;
-    if (next_token(c) == '[') {
-        if (!rmli_json_enter(c, '[') || !rmli_json_next_element(c) ||
-            !rmli_json_read_string(c, &left))
-            return false;
-        if (!rmli_json_next_element(c))
-            return c->failed ? false : rmli_json_fail(c, left.offset, "a merge has one side");
-        if (!rmli_json_read_string(c, &right))
-            return false;
-        if (rmli_json_next_element(c))
-            return rmli_json_fail(c, left.offset, "a merge has more than two sides");
-        return !c->failed && add_merge(r, c, left.data, left.nbytes, right.data, right.nbytes,
-                                       left.offset, joined);
-    }
-    if (!rmli_json_read_string(c, &left))
-        return false;
-    const char *space = memchr(left.data, ' ', left.nbytes);
-    size_t n = space ? (size_t)(space - left.data) : 0;
-    if (!space || memchr(space + 1, ' ', left.nbytes - n - 1))
-        return rmli_json_fail(c, left.offset, "merge '%.*s' is not two tokens with a space between",
-                              left.nbytes < 100 ? (int)left.nbytes : 100, left.data);
-    return add_merge(r, c, left.data, n, space + 1, left.nbytes - n - 1, left.offset, joined);
-}
-
-static bool read_merges(struct reader *r)
-{
-    struct rmli_json_cursor c = r->merges;
-    struct rml_bytes joined = {0};
-    bool ok = true;
-    if (!c.in.data)
-        return true;
-    rmli_json_enter(&c, '[');
-    while (ok && rmli_json_next_element(&c))
-        ok = read_merge(r, &c, &joined);
-    free(joined.data);
-    return ok && !c.failed;
-}
+/* ---- Building ------------------------------------------------------------------------------ */
 
 static bool build_bpe(struct reader *r)
 {
     struct rmli_bpe *bpe = &r->t->pipeline.bpe;
-    if (!read_merges(r) || !rmli_bpe_init(bpe, &r->t->vocabulary, false, r->n_pairs, r->c.err))
+    size_t bad;
+    if (!rmli_bpe_init(bpe, &r->t->vocabulary, false, r->n_merges, r->c.err) ||
+        !rmli_merges_add(bpe, r->merges, r->n_merges, false, &bad, r->c.err))
         return false;
-    for (size_t i = 0; i < r->n_pairs; i++)
-        if (!rmli_bpe_add_merge(bpe, r->pairs[i].left, r->pairs[i].right, r->pairs[i].id, r->c.err))
-            return false;
     bpe->byte_fallback = r->byte_fallback;
     bpe->fuse_unk = r->fuse_unk;
     bpe->ignore_merges = r->ignore_merges;
     if (r->unk_token) {
-        bpe->unk_id = side(r, r->unk_token, r->unk_token_nbytes);
+        bpe->unk_id =
+            rmli_vocabulary_find_model_text(&r->t->vocabulary, r->unk_token, r->unk_token_nbytes);
         if (bpe->unk_id < 0)
             return rmli_fail(r->c.err, RML_FORMAT, r->c.file, -1,
                              "unk_token '%.100s' is not in the vocabulary", r->unk_token);
@@ -526,7 +504,7 @@ bool rmli_tokenizer_read_json(struct rml_tokenizer *t, const char *path, const c
     rmli_tokenizer_config_release(&config);
     rmli_free(r.entries);
     rmli_free(r.scores);
-    rmli_free(r.pairs);
+    rmli_free(r.merges);
     rmli_arena_release(&r.strings);
     rmli_mapped_file_release(&file);
     rmli_mapped_file_release(&config_file);

@@ -52,6 +52,11 @@ static int64_t bytelevel_key(const char *text, size_t nbytes, char *out)
 {
     size_t n = 0;
     for (size_t i = 0, length; i < nbytes; i += length) {
+        if (text[i] > ' ' && text[i] < 0x7f) {
+            out[n++] = text[i];
+            length = 1;
+            continue;
+        }
         int byte = rmli_bytelevel_byte(rmli_utf8_decode(text + i, &length));
         if (byte < 0)
             return -1;
@@ -60,11 +65,11 @@ static int64_t bytelevel_key(const char *text, size_t nbytes, char *out)
     return (int64_t)n;
 }
 
-static void insert(struct rmli_vocabulary *v, size_t id)
+static void insert(struct rmli_vocabulary *v, size_t id, uint64_t hash)
 {
     size_t nbytes;
     const char *key = rmli_strings_get(&v->keys, id, &nbytes);
-    uint64_t hash = rmli_hash(key, nbytes), upper = hash >> 32 << 32;
+    uint64_t upper = hash >> 32 << 32;
     size_t i = hash & v->slot_mask;
     for (; v->slots[i] != 0; i = (i + 1) & v->slot_mask) {
         if (v->slots[i] >> 32 != hash >> 32)
@@ -75,6 +80,24 @@ static void insert(struct rmli_vocabulary *v, size_t id)
             break;
     }
     v->slots[i] = upper | (id + 1);
+}
+
+/* Slots lie all over the table: they are fetched ahead, a batch at a time. */
+static void insert_all(struct rmli_vocabulary *v)
+{
+    enum { BATCH = 64 };
+    uint64_t hashes[BATCH];
+    for (size_t begin = 0; begin < v->n; begin += BATCH) {
+        size_t end = v->n - begin < BATCH ? v->n : begin + BATCH, nbytes;
+        for (size_t id = begin; id < end; id++) {
+            const char *key = rmli_strings_get(&v->keys, id, &nbytes);
+            hashes[id - begin] = rmli_hash(key, nbytes);
+            __builtin_prefetch(&v->slots[hashes[id - begin] & v->slot_mask], 1);
+        }
+        for (size_t id = begin; id < end; id++)
+            if (v->in_model[id])
+                insert(v, id, hashes[id - begin]);
+    }
 }
 
 static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
@@ -137,9 +160,7 @@ static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
     if (!v->slots)
         return false;
     v->slot_mask = n_slots - 1;
-    for (size_t id = 0; id < v->n; id++)
-        if (v->in_model[id])
-            insert(v, id);
+    insert_all(v);
     return true;
 }
 
@@ -167,6 +188,15 @@ bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_ent
               fill_text(v, entries, n_entries, by_id, err) && fill_keys(v, err);
     rmli_free(by_id);
     return ok;
+}
+
+int64_t rmli_vocabulary_key(const struct rmli_vocabulary *v, const char *text, size_t nbytes,
+                            char *out)
+{
+    if (v->bytelevel)
+        return bytelevel_key(text, nbytes, out);
+    memcpy(out, text, nbytes);
+    return (int64_t)nbytes;
 }
 
 int32_t rmli_vocabulary_find_model_text(const struct rmli_vocabulary *v, const char *text,

@@ -145,6 +145,9 @@ static inline int32_t rmli_vocabulary_find(const struct rmli_vocabulary *v, cons
     return rmli_vocabulary_find_hashed(v, key, nbytes, rmli_hash(key, nbytes));
 }
 
+/* The key of a text into `out` (nbytes long); its length, or -1 when no key can be so. */
+int64_t rmli_vocabulary_key(const struct rmli_vocabulary *v, const char *text, size_t nbytes,
+                            char *out);
 /* The model's token with that text, or -1. */
 int32_t rmli_vocabulary_find_model_text(const struct rmli_vocabulary *v, const char *text,
                                         size_t nbytes);

@@ -1,0 +1,133 @@
+/*
+ * Batches of merges.
+ */
+#include "text/merge_list.h"
+
+#include "text/bpe_private.h"
+
+enum { BATCH = 64, MAX_KEY_NBYTES = 256, N_KEYS = 3 };
+
+/* A look-up on its way. */
+struct lookup {
+    const char *key;
+    size_t nbytes;
+    uint64_t hash;
+    int32_t id; /* a candidate at first */
+};
+
+struct batch {
+    size_t n;
+    struct lookup lookups[BATCH][N_KEYS]; /* left, right, both */
+    char keys[BATCH][MAX_KEY_NBYTES];
+};
+
+static void prepare(struct batch *batch, const struct rmli_vocabulary *v,
+                    const struct rmli_merge_text *merges)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct rmli_merge_text *m = &merges[i];
+        struct lookup *l = batch->lookups[i];
+        char *out = batch->keys[i];
+        int64_t left = -1, right = -1;
+        if ((size_t)m->left_nbytes + m->right_nbytes <= MAX_KEY_NBYTES) {
+            left = rmli_vocabulary_key(v, m->left, m->left_nbytes, out);
+            if (left >= 0)
+                right = rmli_vocabulary_key(v, m->right, m->right_nbytes, out + left);
+        }
+        for (int k = 0; k < N_KEYS; k++)
+            l[k] = (struct lookup){.key = NULL, .id = -1};
+        if (left < 0 || right < 0)
+            continue;
+        l[0] = (struct lookup){.key = out, .nbytes = (size_t)left};
+        l[1] = (struct lookup){.key = out + left, .nbytes = (size_t)right};
+        l[2] = (struct lookup){.key = out, .nbytes = (size_t)(left + right)};
+        for (int k = 0; k < N_KEYS; k++) {
+            l[k].hash = rmli_hash(l[k].key, l[k].nbytes);
+            __builtin_prefetch(&v->slots[l[k].hash & v->slot_mask]);
+        }
+    }
+}
+
+/* The first slot whose fingerprint fits is nearly always the one. */
+static void find_candidates(struct batch *batch, const struct rmli_vocabulary *v)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        for (int k = 0; k < N_KEYS; k++) {
+            struct lookup *l = &batch->lookups[i][k];
+            l->id = -1;
+            if (!l->key)
+                continue;
+            uint64_t slot;
+            for (size_t s = l->hash & v->slot_mask; (slot = v->slots[s]) != 0;
+                 s = (s + 1) & v->slot_mask)
+                if (slot >> 32 == l->hash >> 32) {
+                    l->id = (int32_t)((uint32_t)slot - 1);
+                    __builtin_prefetch(&v->keys.offsets[l->id]);
+                    break;
+                }
+        }
+    for (size_t i = 0; i < batch->n; i++)
+        for (int k = 0; k < N_KEYS; k++)
+            if (batch->lookups[i][k].id >= 0)
+                __builtin_prefetch(v->keys.data + v->keys.offsets[batch->lookups[i][k].id]);
+}
+
+static void confirm(struct batch *batch, const struct rmli_vocabulary *v,
+                    const struct rmli_merge_text *merges, const struct rmli_bpe *bpe)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        struct lookup *l = batch->lookups[i];
+        for (int k = 0; k < N_KEYS; k++) {
+            size_t nbytes = 0;
+            const char *key =
+                l[k].id >= 0 ? rmli_strings_get(&v->keys, (size_t)l[k].id, &nbytes) : NULL;
+            if (l[k].key && (!key || nbytes != l[k].nbytes || memcmp(key, l[k].key, nbytes) != 0))
+                l[k].id = rmli_vocabulary_find_hashed(v, l[k].key, l[k].nbytes, l[k].hash);
+        }
+        if (!l[0].key) { /* long, or not of the alphabet */
+            char *both =
+                rmli_alloc((size_t)merges[i].left_nbytes + merges[i].right_nbytes, 1, NULL);
+            l[0].id = rmli_vocabulary_find_model_text(v, merges[i].left, merges[i].left_nbytes);
+            l[1].id = rmli_vocabulary_find_model_text(v, merges[i].right, merges[i].right_nbytes);
+            if (both && l[0].id >= 0 && l[1].id >= 0) {
+                memcpy(both, merges[i].left, merges[i].left_nbytes);
+                memcpy(both + merges[i].left_nbytes, merges[i].right, merges[i].right_nbytes);
+                l[2].id = rmli_vocabulary_find_model_text(
+                    v, both, (size_t)merges[i].left_nbytes + merges[i].right_nbytes);
+            }
+            rmli_free(both);
+        }
+        __builtin_prefetch(
+            &bpe->merges[rmli_merge_hash(rmli_merge_key(l[0].id, l[1].id)) & bpe->merge_mask], 1);
+    }
+}
+
+bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges, size_t n,
+                     bool lenient, size_t *bad, struct rml_error *err)
+{
+    const struct rmli_vocabulary *v = bpe->vocabulary;
+    struct batch *batch = rmli_alloc(1, sizeof *batch, err);
+    bool ok = batch != NULL;
+    for (size_t begin = 0; ok && begin < n; begin += BATCH) {
+        batch->n = n - begin < BATCH ? n - begin : BATCH;
+        prepare(batch, v, merges + begin);
+        find_candidates(batch, v);
+        confirm(batch, v, merges + begin, bpe);
+        for (size_t i = 0; ok && i < batch->n; i++) {
+            const struct lookup *l = batch->lookups[i];
+            if (l[0].id >= 0 && l[1].id >= 0 && l[2].id >= 0) {
+                ok = rmli_bpe_add_merge(bpe, l[0].id, l[1].id, l[2].id, err);
+            } else if (!lenient) {
+                *bad = begin + i;
+                int which = l[0].id < 0 ? 0 : l[1].id < 0 ? 1 : 2;
+                const struct rmli_merge_text *m = &merges[begin + i];
+                ok = rmli_fail(err, RML_FORMAT, NULL, (int64_t)m->offset,
+                               "merge %zu has '%.*s%.*s', which is no token", *bad,
+                               which != 1 ? (int)m->left_nbytes % 200 : 0, m->left,
+                               which != 0 ? (int)m->right_nbytes % 200 : 0, m->right);
+            }
+        }
+    }
+    rmli_free(batch);
+    return ok;
+}
