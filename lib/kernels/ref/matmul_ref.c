@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "kernels/activation_row.h"
 #include "kernels/ref/block_values_ref.h"
+#include "kernels/ref/lane_order.h"
 
 /* ---- Widening ------------------------------------------------------------- */
 
@@ -68,15 +69,6 @@ DEFINE_WIDEN(iq4_xs, RML_IQ4_XS)
 
 /* ---- f32 arithmetic ------------------------------------------------------- */
 
-/* A sum in lane order. */
-static float dot_lanes(const float *a, const float *b, size_t n)
-{
-    float l[8] = {0};
-    for (size_t k = 0; k < n; k++)
-        l[k % 8] = fmaf(a[k], b[k], l[k % 8]);
-    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
-}
-
 static void store(float *out, float value, bool accumulate)
 {
     *out = accumulate ? *out + value : value;
@@ -90,7 +82,7 @@ static void matmul_f32_ref(float *out, size_t ld_out, const struct rmli_matrix *
     for (size_t r = row_begin; r < row_end; r++) {
         rmli_matmul_ref.widen[w->dtype](row, rmli_matrix_row(w, r), w->n_cols);
         for (size_t j = 0; j < n_x; j++)
-            store(&out[j * ld_out + r], dot_lanes(row, x + j * ld_x, w->n_cols), accumulate);
+            store(&out[j * ld_out + r], rmli_dot_lanes(row, x + j * ld_x, w->n_cols), accumulate);
     }
 }
 

@@ -33,13 +33,6 @@ static_assert(BATCH_MAX * 8 * sizeof(float) +
                   RMLI_MATMUL_SCRATCH_NBYTES,
               "sums and a panel fit the scratch memory");
 
-/* The parts of a type's product. */
-struct i8_format {
-    rmli_gemv_i8_fn *gemv;
-    rmli_pack_panel_fn *pack;
-    rmli_multiply_panel_fn *multiply;
-};
-
 /* Eight rows from `row` on; behind the last row the last row is repeated. */
 static void find_rows(const uint8_t *rows[RMLI_PANEL_ROWS], const struct rmli_matrix *w, size_t row,
                       size_t n_rows)
@@ -55,7 +48,7 @@ static size_t batch_size(size_t ld_x)
 }
 
 /* Many vectors. */
-static void multiply_panels(const struct i8_format *format, float *out, size_t ld_out,
+static void multiply_panels(const struct rmli_i8_format *format, float *out, size_t ld_out,
                             const struct rmli_matrix *w, size_t row_begin, size_t row_end,
                             const uint8_t *x, size_t n_x, bool accumulate, void *scratch)
 {
@@ -93,7 +86,7 @@ static void multiply_panels(const struct i8_format *format, float *out, size_t l
 }
 
 /* Few vectors. */
-static void multiply_unpacked(const struct i8_format *format, float *out, size_t ld_out,
+static void multiply_unpacked(const struct rmli_i8_format *format, float *out, size_t ld_out,
                               const struct rmli_matrix *w, size_t row_begin, size_t row_end,
                               const uint8_t *x, size_t n_x, bool accumulate)
 {
@@ -110,9 +103,9 @@ static void multiply_unpacked(const struct i8_format *format, float *out, size_t
     }
 }
 
-static void matmul_i8(const struct i8_format *format, float *out, size_t ld_out,
-                      const struct rmli_matrix *w, size_t row_begin, size_t row_end, const void *x,
-                      size_t n_x, bool accumulate, void *scratch)
+void rmli_matmul_i8_avx2(const struct rmli_i8_format *format, float *out, size_t ld_out,
+                         const struct rmli_matrix *w, size_t row_begin, size_t row_end,
+                         const void *x, size_t n_x, bool accumulate, void *scratch)
 {
     if (n_x <= GEMV_MAX)
         multiply_unpacked(format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate);
@@ -126,10 +119,11 @@ static void matmul_i8(const struct i8_format *format, float *out, size_t ld_out,
                                       size_t row_begin, size_t row_end, const void *x, size_t n_x, \
                                       bool accumulate, void *scratch)                              \
     {                                                                                              \
-        static const struct i8_format format = {rmli_gemv_i8_##name##_avx2,                        \
-                                                rmli_pack_##name##_avx2,                           \
-                                                rmli_multiply_panel_##same_sums##_avx2};           \
-        matmul_i8(&format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate, scratch);       \
+        static const struct rmli_i8_format format = {rmli_gemv_i8_##name##_avx2,                   \
+                                                     rmli_pack_##name##_avx2,                      \
+                                                     rmli_multiply_panel_##same_sums##_avx2};      \
+        rmli_matmul_i8_avx2(&format, out, ld_out, w, row_begin, row_end, x, n_x, accumulate,       \
+                            scratch);                                                              \
     }
 
 DEFINE_MATMUL_I8(q4_0, q4_0)

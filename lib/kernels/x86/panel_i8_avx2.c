@@ -86,8 +86,8 @@ RMLI_INLINE void store_transposed(int16_t (*dst)[8][2], __m256i v[8])
         _mm256_storeu_si256((__m256i *)dst[i], v[i]);
 }
 
-/* Sub-scales and, unless all of mn would be zero, minima of a block of each row.
- * Those of types with sub-blocks of 32 come doubled already. */
+/* Sub-scales and minima of a block of each row. Those of types with sub-blocks of
+ * 32 come doubled already. */
 RMLI_INLINE void pack_integers(sub_integers_fn *integers, int n_sub, int offset, bool has_m,
                                struct rmli_panel_block_256 *p, const uint8_t *const rows[8],
                                size_t at)
@@ -113,8 +113,7 @@ RMLI_INLINE void pack_integers(sub_integers_fn *integers, int n_sub, int offset,
         memcpy(p->sc + 4, doubled + 8, sizeof doubled[0] * 4);
         memcpy(p->sc + 12, doubled + 12, sizeof doubled[0] * 4);
     }
-    if (has_m || offset != 0)
-        store_transposed(p->mn, mn);
+    store_transposed(p->mn, mn);
 }
 
 /* n_sub: sub-blocks of a block, 8 or 16. offset: subtracted from the bytes to
@@ -149,4 +148,4 @@ DEFINE_PACK_256(q3_k, 16, OFFSET_Q3_K, false, 0)
 DEFINE_PACK_256(q4_k, 8, 0, true, offsetof(struct rmli_block_q4_k, dmin))
 DEFINE_PACK_256(q5_k, 8, 0, true, offsetof(struct rmli_block_q5_k, dmin))
 DEFINE_PACK_256(q6_k, 16, OFFSET_Q6_K, false, 0)
-DEFINE_PACK_256(iq4_xs, 8, 0, false, 0)
+DEFINE_PACK_256(iq4_xs, 8, 128, false, 0) /* for kernels that add 128 to signed bytes */

@@ -23,7 +23,7 @@ struct rmli_panel_block_256 {
     /* Pairs of i16, as madd takes them; [..][row][2]. */
     int16_t sc[16][8][2]; /* sub-scale i twice; 8 of them for sub-blocks of 32 */
     int16_t mn[8][8][2];  /* for elements 32 i .. and 32 i + 16 ..: minimum, or
-                             for types with an integer offset -offset * sc */
+                             for the other types -offset * sc */
     uint8_t q[64][8][4];
 };
 
