@@ -212,3 +212,8 @@ unsigned rmli_usable_core_count(const char *root)
 {
     return lower_limit(count_cores(root), rmli_cgroup_cpu_limit(root));
 }
+
+unsigned rmli_concurrent_thread_count(const char *root)
+{
+    return lower_limit(rmli_affinity_cpu_count(), rmli_cgroup_cpu_limit(root));
+}

@@ -13,6 +13,10 @@
 /* Logical CPUs in this thread's affinity mask; at least 1. */
 unsigned rmli_affinity_cpu_count(void);
 
+/* Threads that can run at the same time: the affinity mask again, or the quota
+ * below when that is less; at least 1. */
+unsigned rmli_concurrent_thread_count(const char *root);
+
 /*
  * The smaller of physical cores in the affinity mask and CPUs worth of quota
  * (rounded up: threads in excess of a quota are stopped together, so a quota

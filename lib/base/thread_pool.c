@@ -274,7 +274,7 @@ struct rml_thread_pool *rml_thread_pool_create(unsigned n_threads, struct rml_er
     if (!pool)
         return NULL;
     pool->n_threads = n_threads;
-    pool->spin_ns = n_threads > rmli_affinity_cpu_count() ? SPIN_OVERSUBSCRIBED_NS : SPIN_NS;
+    pool->spin_ns = n_threads > rmli_concurrent_thread_count("") ? SPIN_OVERSUBSCRIBED_NS : SPIN_NS;
     atomic_init(&pool->unclaimed, 0);
     atomic_init(&pool->finished, 0);
     atomic_init(&pool->caller_waits, 0);

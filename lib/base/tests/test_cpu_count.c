@@ -60,6 +60,7 @@ Test(cpu_count, v2_takes_the_tightest_of_all_parents)
     put("/sys/fs/cgroup/cpu.max", "50000 100000\n");
     cr_assert_eq(rmli_cgroup_cpu_limit(root), 1u);
     cr_assert_eq(rmli_usable_core_count(root), 1u);
+    cr_assert_eq(rmli_concurrent_thread_count(root), 1u);
 }
 
 Test(cpu_count, v2_inside_a_container)

@@ -218,6 +218,18 @@ Test(vector, exp_is_within_one_ulp)
     cr_log_info("worst error of exp: %.3f ulp", worst);
 }
 
+/* Any change of a bit of the exponential changes kept results: then this hash, and
+ * the numerics version, change with it. */
+Test(vector, exp_has_the_recorded_bits)
+{
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a over the results' bits */
+    for (uint64_t bits = 0; bits < (uint64_t)1 << 32; bits += 65521) {
+        float y = rmli_exp_f32(rmli_f32_from_bits((uint32_t)bits));
+        hash = (hash ^ (y != y ? 0x7fc00000 : rmli_f32_bits(y))) * 0x100000001b3;
+    }
+    cr_assert_eq(hash, 0x5d7ed6c5bdee7cd6, "%#llx", (unsigned long long)hash);
+}
+
 Test(vector, exp_at_the_edges)
 {
     cr_assert(rmli_exp_f32(0) == 1 && rmli_exp_f32(-0.0f) == 1);

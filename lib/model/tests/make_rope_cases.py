@@ -33,6 +33,8 @@ CASES = [
     ("yarn, other betas and attention factor", 96, 10000,
      {"rope_type": "yarn", "factor": 2.5, "original_max_position_embeddings": 2048,
       "beta_fast": 20, "beta_slow": 3, "attention_factor": 0.75}),
+    ("yarn, a range that goes on after the last pair", 16, 100,
+     {"rope_type": "yarn", "factor": 3, "original_max_position_embeddings": 4096}),
     ("yarn, an empty range", 4, 100,
      {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 2,
       "beta_fast": 32, "beta_slow": 1}),
