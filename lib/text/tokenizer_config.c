@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mapped_file.h"
 #include "files/content_hash.h"
-#include "files/json_file.h"
 #include "text/json_parts.h"
 #include "text/tokenizer_json.h"
 
@@ -162,10 +162,31 @@ static bool read_chat_template(const json_t *json, char **out, struct rml_error 
     return !text || *out;
 }
 
+/* Like rmli_json_load_file, but integers become doubles: model_max_length is often 10^30. */
+static json_t *load(const char *path, struct rml_error *err)
+{
+    struct rmli_mapped_file file;
+    if (!rmli_mapped_file_init(&file, path, err))
+        return NULL;
+    json_error_t why = {.position = -1};
+    json_t *json = NULL;
+    if (file.nbytes > MAX_CONFIG_NBYTES)
+        rmli_fail(err, RML_FORMAT, path, -1, "the file has %zu bytes, expected at most %d",
+                  file.nbytes, MAX_CONFIG_NBYTES);
+    else if (!(json = json_loadb(file.data ? (const char *)file.data : "", file.nbytes,
+                                 JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why)))
+        rmli_fail(err,
+                  json_error_code(&why) == json_error_out_of_memory ? RML_NO_MEMORY : RML_FORMAT,
+                  path, why.position, "not valid JSON: %s (line %d, column %d)", why.text, why.line,
+                  why.column);
+    rmli_mapped_file_release(&file);
+    return json;
+}
+
 bool rmli_tokenizer_config_read(struct rmli_tokenizer_config *config, const char *path,
                                 struct rmli_arena *strings, struct rml_error *err)
 {
-    json_t *json = rmli_json_load_file(path, MAX_CONFIG_NBYTES, err);
+    json_t *json = load(path, err);
     if (!json)
         return false;
     struct rml_error inner = RML_ERROR_INIT;
