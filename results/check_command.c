@@ -61,25 +61,36 @@ static bool list_dead_runs(struct store *store, struct rml_error *err)
     return query_release(&q, "listing runs", err) && ok;
 }
 
+static const struct argp_option options[] = {RESULTS_DB_OPTION, {0}};
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    if (key != ARGP_KEY_ARG)
+    const char **db = state->input;
+    switch (key) {
+    case RESULTS_KEY_DB:
+        *db = results_db_argument(state, arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' found, expected no argument", arg);
+        return 0;
+    default:
         return ARGP_ERR_UNKNOWN;
-    argp_error(state, "'%s' found, expected no argument", arg);
-    return 0;
+    }
 }
 
 int results_check_main(int argc, char **argv)
 {
     static const struct argp argp = {
+        .options = options,
         .parser = parse,
         .doc = "Checks every page, index and reference of the database (exit 1 when it is "
                "damaged), and lists the runs that died without saying how they ended (exit 0)."};
+    const char *db = NULL;
     struct cli_options common;
-    cli_parse(&common, CLI_OPT_DB, &argp, argc, argv, NULL);
+    cli_parse(&common, 0, &argp, argc, argv, &db);
 
     struct rml_error err = RML_ERROR_INIT;
-    struct store *store = results_open(&common, &err);
+    struct store *store = results_open(db, &err);
     int64_t n_pages = store ? check_pages(store, &err) : -1;
     int64_t n_references = n_pages == 0 ? check_references(store, &err) : n_pages < 0 ? -1 : 0;
     bool ok = n_references >= 0;

@@ -11,7 +11,20 @@ int results_list_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
 
-/* Opens the database that the options mean for reading; NULL with an error. */
-struct store *results_open(const struct cli_options *options, struct rml_error *err);
+/* The option --db of every command: there is no --no-db for a program that reads. */
+#define RESULTS_KEY_DB (CLI_OWN_KEY + 100)
+#define RESULTS_DB_OPTION                                                                          \
+    {                                                                                              \
+        "db", RESULTS_KEY_DB, "FILE", 0,                                                           \
+            "Results database (RML_DB; else results/rml.db if ./results exists; else "             \
+            "$XDG_DATA_HOME/rml/rml.db)",                                                          \
+            1                                                                                      \
+    }
+
+/* Its argument; an empty one is a usage error. */
+const char *results_db_argument(struct argp_state *state, const char *arg);
+
+/* Opens the database that --db (NULL: not given) means for reading; NULL with an error. */
+struct store *results_open(const char *db, struct rml_error *err);
 
 #endif

@@ -146,19 +146,28 @@ static bool list(struct store *store, int64_t limit, bool json, struct rml_error
     return ok;
 }
 
+struct arguments {
+    const char *db;
+    int64_t limit; /* -1: none, which is what SQL means by it */
+};
+
 enum { KEY_LIMIT = CLI_OWN_KEY };
 
 static const struct argp_option options[] = {
     {"limit", KEY_LIMIT, "N", 0, "At most this many runs (all)", 1},
+    RESULTS_DB_OPTION,
     {0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    int64_t *limit = state->input;
+    struct arguments *a = state->input;
     switch (key) {
+    case RESULTS_KEY_DB:
+        a->db = results_db_argument(state, arg);
+        return 0;
     case KEY_LIMIT:
-        *limit = (int64_t)cli_arg_u64(state, "--limit", arg, 1, INT64_MAX);
+        a->limit = (int64_t)cli_arg_u64(state, "--limit", arg, 1, INT64_MAX);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' found, expected no argument", arg);
@@ -176,12 +185,12 @@ int results_list_main(int argc, char **argv)
         .doc = "Lists runs, newest first. A run whose process is gone before it could say how it "
                "ended is 'dead'; one on another machine, heard of within a day, 'elsewhere'."};
     struct cli_options common;
-    int64_t limit = -1; /* SQL: no limit */
-    cli_parse(&common, CLI_OPT_DB | CLI_OPT_JSON, &argp, argc, argv, &limit);
+    struct arguments a = {.limit = -1};
+    cli_parse(&common, CLI_OPT_JSON, &argp, argc, argv, &a);
 
     struct rml_error err = RML_ERROR_INIT;
-    struct store *store = results_open(&common, &err);
-    bool ok = store && list(store, limit, common.json, &err);
+    struct store *store = results_open(a.db, &err);
+    bool ok = store && list(store, a.limit, common.json, &err);
     store_close(store);
     return ok ? CLI_PASS : cli_error(&err);
 }

@@ -11,7 +11,7 @@
 
 struct arguments {
     const struct plot_kind *kind;
-    const char *output, *data;
+    const char *db, *output, *data;
 };
 
 enum { KEY_DATA = CLI_OWN_KEY };
@@ -22,6 +22,7 @@ static const struct argp_option options[] = {
      "standard output)",
      1},
     {"data", KEY_DATA, "FILE", 0, "Keep the data file that the script draws from", 1},
+    RESULTS_DB_OPTION,
     {0},
 };
 
@@ -42,6 +43,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "-o: '%s' found, expected a name that ends in .svg, .png or .txt",
                        arg);
         a->output = arg;
+        return 0;
+    case RESULTS_KEY_DB:
+        a->db = results_db_argument(state, arg);
         return 0;
     case KEY_DATA:
         a->data = arg;
@@ -93,10 +97,10 @@ int results_plot_main(int argc, char **argv)
         .help_filter = list_kinds};
     struct arguments a = {0};
     struct cli_options common;
-    cli_parse(&common, CLI_OPT_DB, &argp, argc, argv, &a);
+    cli_parse(&common, 0, &argp, argc, argv, &a);
 
     struct rml_error err = RML_ERROR_INIT;
-    struct store *store = results_open(&common, &err);
+    struct store *store = results_open(a.db, &err);
     bool ok = store && plot_draw(a.kind, store, a.output, a.data, &err);
     store_close(store);
     return ok ? CLI_PASS : cli_error(&err);

@@ -17,11 +17,17 @@ static const struct cli_program program = {
     .commands = commands,
 };
 
-struct store *results_open(const struct cli_options *options, struct rml_error *err)
+const char *results_db_argument(struct argp_state *state, const char *arg)
+{
+    if (!*arg)
+        argp_error(state, "--db: '' found, expected the name of a file");
+    return arg;
+}
+
+struct store *results_open(const char *db, struct rml_error *err)
 {
     char path[PATH_MAX];
-    return store_path(options->db, path, sizeof path, err) ? store_open(path, STORE_READ, err)
-                                                           : NULL;
+    return store_path(db, path, sizeof path, err) ? store_open(path, STORE_READ, err) : NULL;
 }
 
 int main(int argc, char **argv)

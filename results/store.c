@@ -118,7 +118,7 @@ static bool apply(struct store *store, int version, struct rml_error *err)
 
 bool store_migrate(struct store *store, struct rml_error *err)
 {
-    int version;
+    int version = 0;
     if (!check_version(store, &version, err))
         return false;
     if (version == schema_n_versions)
@@ -204,7 +204,7 @@ static bool open_for_reading(struct store *store, struct rml_error *err)
 
 static bool open_for_writing(struct store *store, struct rml_error *err)
 {
-    int version;
+    int version = 0;
     if (!open_handle(store, store->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err))
         return false;
     if (sqlite3_db_readonly(store->db, "main")) /* SQLite falls back to it in silence */

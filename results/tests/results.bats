@@ -23,7 +23,7 @@ try() {
 measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/null 2>&1; }
 
 @test "a bad command line exits 2 and prints nothing on stdout" {
-    for args in '' 'nosuch' 'list extra' 'list --limit 0' 'list --limit x' 'check extra' 'plot' \
+    for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'check --json' 'list --limit 0' 'list --limit x' 'check extra' 'plot' \
         'plot throughput-by-kv' 'plot nosuch -o x.svg' 'plot throughput-by-kv -o x.pdf' \
         'plot throughput-by-kv -o svg' 'plot throughput-by-kv extra -o x.svg' 'plot -o x.svg'; do
         # shellcheck disable=SC2086 # words
