@@ -25,10 +25,14 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "files/checkpoint.h"
+#include "files/checkpoint_metadata.h"
 #include "kernels/cpu_features.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
 #include "model/model_config.h"
+#include "model/tensor_values.h"
 #include "tensor/dtype.h"
+#include "text/chat.h"
+#include "text/tokenizer.h"
 
 #endif

@@ -55,6 +55,11 @@ const struct rml_tensor_info *rml_checkpoint_find_tensor(const struct rml_checkp
 bool rml_checkpoint_content_sha256(const struct rml_checkpoint *cp, const char *cache_file,
                                    char hex[65], struct rml_error *err);
 
+/* The same when it is known without reading the checkpoint: every part's hash is in `cache_file`.
+ * Else false, and hex is untouched. */
+bool rml_checkpoint_cached_sha256(const struct rml_checkpoint *cp, const char *cache_file,
+                                  char hex[65]);
+
 /* For the readers of model/: exactly one is non-NULL. Borrowed. */
 struct rmli_gguf;
 struct json_t;

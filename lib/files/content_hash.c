@@ -179,6 +179,13 @@ static void remember(const char *cache_file, const char *id, const char *hex)
     close(fd);
 }
 
+bool rmli_sha256_cached(const struct rmli_mapped_file *file, const char *cache_file,
+                        char hex[RMLI_SHA256_HEX_NBYTES])
+{
+    struct identity id = identity_of(file);
+    return cache_file && look_up(cache_file, id.text, hex);
+}
+
 bool rmli_sha256_file(const struct rmli_mapped_file *file, const char *cache_file,
                       char hex[RMLI_SHA256_HEX_NBYTES], struct rml_error *err)
 {

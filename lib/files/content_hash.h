@@ -25,4 +25,8 @@ bool rmli_sha256_bytes(const void *data, size_t nbytes, char hex[RMLI_SHA256_HEX
 bool rmli_sha256_file(const struct rmli_mapped_file *file, const char *cache_file,
                       char hex[RMLI_SHA256_HEX_NBYTES], struct rml_error *err);
 
+/* Only looks into the cache; false when the file is not in it. cache_file may be NULL. */
+bool rmli_sha256_cached(const struct rmli_mapped_file *file, const char *cache_file,
+                        char hex[RMLI_SHA256_HEX_NBYTES]);
+
 #endif

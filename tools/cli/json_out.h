@@ -17,4 +17,8 @@ json_t *cli_json_real(double x);
  * beyond ASCII. */
 json_t *cli_json_text(const char *text);
 
+/* A string of any bytes, NUL too; each ill-formed sequence becomes one U+FFFD (its maximal
+ * subpart, as Python's errors="replace" has it). NULL when out of memory. */
+json_t *cli_json_bytes(const char *bytes, size_t nbytes);
+
 #endif
