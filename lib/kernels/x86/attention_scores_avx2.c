@@ -42,28 +42,29 @@ RMLI_INLINE const uint8_t *key_at(const struct score_pass *p, size_t i)
  * unrolls the loops by four, or 8, which is always right.
  */
 struct key {
-    const float *scales; /* NULL but for i8 */
+    const float *scales; /* when scaled: i8 */
     const uint8_t *elements;
-    __m256 scale;
+    __m256 scale; /* of the group that was entered last */
 };
 
-RMLI_INLINE struct key open_key(const struct score_pass *p, size_t i, bool scaled)
+RMLI_INLINE struct key open_key(const struct score_pass *p, size_t i)
 {
     const uint8_t *row = key_at(p, i);
-    return (struct key){scaled ? (const float *)(const void *)row : NULL, row + p->elements_offset,
+    return (struct key){(const float *)(const void *)row, row + p->elements_offset,
                         _mm256_setzero_ps()};
 }
 
-RMLI_INLINE void enter_group(struct key *key, size_t d, size_t step, unsigned log2_group)
+RMLI_INLINE void enter_group(struct key *key, size_t d, size_t step, bool scaled,
+                             unsigned log2_group)
 {
-    if (key->scales)
+    if (scaled)
         key->scale = _mm256_broadcast_ss(key->scales + (step == 32 ? d / 32 : d >> log2_group));
 }
 
-RMLI_INLINE __m256 read_key(const struct key *key, size_t d, load_fn *load)
+RMLI_INLINE __m256 read_key(const struct key *key, size_t d, bool scaled, load_fn *load)
 {
     __m256 x = load(key->elements, d);
-    return key->scales ? _mm256_mul_ps(key->scale, x) : x;
+    return scaled ? _mm256_mul_ps(key->scale, x) : x;
 }
 
 /* Four folded sums: rows r and r + 1 with keys i and i + 1. */
@@ -91,16 +92,16 @@ RMLI_INLINE void score_4_rows(const struct score_pass *p, size_t step, bool scal
     const float *q0 = p->q[0], *q1 = p->q[1], *q2 = p->q[2], *q3 = p->q[3];
     struct prefetch ahead = *prefetch;
     for (size_t i = p->span.begin / 2 * 2; i < p->span.end; i += 2) {
-        struct key k0 = open_key(p, i, scaled), k1 = open_key(p, i + 1, scaled);
+        struct key k0 = open_key(p, i), k1 = open_key(p, i + 1);
         __m256 s00 = _mm256_setzero_ps(), s01 = s00, s10 = s00, s11 = s00;
         __m256 s20 = s00, s21 = s00, s30 = s00, s31 = s00;
         for (size_t group = 0; group < p->head_dim; group += step) {
-            enter_group(&k0, group, step, p->log2_group);
-            enter_group(&k1, group, step, p->log2_group);
+            enter_group(&k0, group, step, scaled, p->log2_group);
+            enter_group(&k1, group, step, scaled, p->log2_group);
             RMLI_UNROLL
             for (size_t d = group; d < group + step; d += 8) {
                 prefetch_step(&ahead);
-                __m256 x0 = read_key(&k0, d, load), x1 = read_key(&k1, d, load);
+                __m256 x0 = read_key(&k0, d, scaled, load), x1 = read_key(&k1, d, scaled, load);
                 __m256 y = load_once(q0 + d);
                 s00 = _mm256_fmadd_ps(y, x0, s00);
                 s01 = _mm256_fmadd_ps(y, x1, s01);
@@ -127,15 +128,15 @@ RMLI_INLINE void score_3_rows(const struct score_pass *p, size_t step, bool scal
     const float *q0 = p->q[0], *q1 = p->q[1], *q2 = p->q[2];
     struct prefetch ahead = *prefetch;
     for (size_t i = p->span.begin / 2 * 2; i < p->span.end; i += 2) {
-        struct key k0 = open_key(p, i, scaled), k1 = open_key(p, i + 1, scaled);
+        struct key k0 = open_key(p, i), k1 = open_key(p, i + 1);
         __m256 s00 = _mm256_setzero_ps(), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00;
         for (size_t group = 0; group < p->head_dim; group += step) {
-            enter_group(&k0, group, step, p->log2_group);
-            enter_group(&k1, group, step, p->log2_group);
+            enter_group(&k0, group, step, scaled, p->log2_group);
+            enter_group(&k1, group, step, scaled, p->log2_group);
             RMLI_UNROLL
             for (size_t d = group; d < group + step; d += 8) {
                 prefetch_step(&ahead);
-                __m256 x0 = read_key(&k0, d, load), x1 = read_key(&k1, d, load);
+                __m256 x0 = read_key(&k0, d, scaled, load), x1 = read_key(&k1, d, scaled, load);
                 __m256 y = load_once(q0 + d);
                 s00 = _mm256_fmadd_ps(y, x0, s00);
                 s01 = _mm256_fmadd_ps(y, x1, s01);
@@ -161,29 +162,29 @@ RMLI_INLINE void score_2_rows(const struct score_pass *p, size_t step, bool scal
     const float *q0 = p->q[0], *q1 = p->q[1];
     struct prefetch ahead = *prefetch;
     for (size_t i = p->span.begin / 4 * 4; i < p->span.end; i += 4) {
-        struct key k0 = open_key(p, i, scaled), k1 = open_key(p, i + 1, scaled);
-        struct key k2 = open_key(p, i + 2, scaled), k3 = open_key(p, i + 3, scaled);
+        struct key k0 = open_key(p, i), k1 = open_key(p, i + 1);
+        struct key k2 = open_key(p, i + 2), k3 = open_key(p, i + 3);
         __m256 s00 = _mm256_setzero_ps(), s01 = s00, s02 = s00, s03 = s00;
         __m256 s10 = s00, s11 = s00, s12 = s00, s13 = s00;
         for (size_t group = 0; group < p->head_dim; group += step) {
-            enter_group(&k0, group, step, p->log2_group);
-            enter_group(&k1, group, step, p->log2_group);
-            enter_group(&k2, group, step, p->log2_group);
-            enter_group(&k3, group, step, p->log2_group);
+            enter_group(&k0, group, step, scaled, p->log2_group);
+            enter_group(&k1, group, step, scaled, p->log2_group);
+            enter_group(&k2, group, step, scaled, p->log2_group);
+            enter_group(&k3, group, step, scaled, p->log2_group);
             RMLI_UNROLL
             for (size_t d = group; d < group + step; d += 8) {
                 prefetch_step(&ahead);
                 __m256 y0 = load_once(q0 + d), y1 = load_once(q1 + d);
-                __m256 x = read_key(&k0, d, load);
+                __m256 x = read_key(&k0, d, scaled, load);
                 s00 = _mm256_fmadd_ps(y0, x, s00);
                 s10 = _mm256_fmadd_ps(y1, x, s10);
-                x = read_key(&k1, d, load);
+                x = read_key(&k1, d, scaled, load);
                 s01 = _mm256_fmadd_ps(y0, x, s01);
                 s11 = _mm256_fmadd_ps(y1, x, s11);
-                x = read_key(&k2, d, load);
+                x = read_key(&k2, d, scaled, load);
                 s02 = _mm256_fmadd_ps(y0, x, s02);
                 s12 = _mm256_fmadd_ps(y1, x, s12);
-                x = read_key(&k3, d, load);
+                x = read_key(&k3, d, scaled, load);
                 s03 = _mm256_fmadd_ps(y0, x, s03);
                 s13 = _mm256_fmadd_ps(y1, x, s13);
             }
@@ -200,22 +201,22 @@ RMLI_INLINE void score_1_row(const struct score_pass *p, size_t step, bool scale
     const float *q = p->q[0];
     struct prefetch ahead = *prefetch;
     for (size_t i = p->span.begin / 4 * 4; i < p->span.end; i += 4) {
-        struct key k0 = open_key(p, i, scaled), k1 = open_key(p, i + 1, scaled);
-        struct key k2 = open_key(p, i + 2, scaled), k3 = open_key(p, i + 3, scaled);
+        struct key k0 = open_key(p, i), k1 = open_key(p, i + 1);
+        struct key k2 = open_key(p, i + 2), k3 = open_key(p, i + 3);
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;
         for (size_t group = 0; group < p->head_dim; group += step) {
-            enter_group(&k0, group, step, p->log2_group);
-            enter_group(&k1, group, step, p->log2_group);
-            enter_group(&k2, group, step, p->log2_group);
-            enter_group(&k3, group, step, p->log2_group);
+            enter_group(&k0, group, step, scaled, p->log2_group);
+            enter_group(&k1, group, step, scaled, p->log2_group);
+            enter_group(&k2, group, step, scaled, p->log2_group);
+            enter_group(&k3, group, step, scaled, p->log2_group);
             RMLI_UNROLL
             for (size_t d = group; d < group + step; d += 8) {
                 prefetch_step(&ahead);
                 __m256 y = load_once(q + d);
-                s0 = _mm256_fmadd_ps(y, read_key(&k0, d, load), s0);
-                s1 = _mm256_fmadd_ps(y, read_key(&k1, d, load), s1);
-                s2 = _mm256_fmadd_ps(y, read_key(&k2, d, load), s2);
-                s3 = _mm256_fmadd_ps(y, read_key(&k3, d, load), s3);
+                s0 = _mm256_fmadd_ps(y, read_key(&k0, d, scaled, load), s0);
+                s1 = _mm256_fmadd_ps(y, read_key(&k1, d, scaled, load), s1);
+                s2 = _mm256_fmadd_ps(y, read_key(&k2, d, scaled, load), s2);
+                s3 = _mm256_fmadd_ps(y, read_key(&k3, d, scaled, load), s3);
             }
         }
         store_1x4(p, 0, i, fold_lanes_4(s0, s1, s2, s3));
@@ -280,11 +281,11 @@ static size_t score_steps(const struct rmli_attention_tile *t, struct span span)
 static void widen_i8_key(float *wide, const struct score_pass *p, size_t i,
                          struct prefetch *prefetch)
 {
-    struct key key = open_key(p, i, true);
+    struct key key = open_key(p, i);
     for (size_t d = 0; d < p->head_dim; d += 8) {
         prefetch_step(prefetch);
-        enter_group(&key, d, 8, p->log2_group);
-        _mm256_storeu_ps(wide + d, read_key(&key, d, load_i8));
+        enter_group(&key, d, 8, true, p->log2_group);
+        _mm256_storeu_ps(wide + d, read_key(&key, d, true, load_i8));
     }
 }
 
