@@ -78,14 +78,14 @@ has_results() { # DB N
     sqlite3 :memory: "SELECT value FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.rows')" >rows
     while read -r row; do
         printf '%s' "$row" >row.json
-        [ "$(json row.json "(doc ->> '\$.suite') = 'attention' AND (doc ->> '\$.engine') = 'rml' AND
-            (doc ->> '\$.n_samples') = 21 AND json_array_length(doc, '\$.samples_ns') = 21 AND
-            (doc ->> '\$.min_ns') <= (doc ->> '\$.median_ns') AND
-            (doc ->> '\$.ci_lo_ns') <= (doc ->> '\$.median_ns') AND
-            (doc ->> '\$.median_ns') <= (doc ->> '\$.ci_hi_ns') AND
-            abs((doc ->> '\$.tokens_per_second') * (doc ->> '\$.median_ns') / 1e9 - 1) < 1e-9 AND
-            (doc ->> '\$.median_ns') * (doc ->> '\$.iters_per_rep') > 1e6 AND
-            length(doc ->> '\$.output_sha256') = 64 AND (doc ->> '\$.status') IN ('ok', 'unstable') AND
+        [ "$(json row.json "(json_extract(doc, '\$.suite')) = 'attention' AND (json_extract(doc, '\$.engine')) = 'rml' AND
+            (json_extract(doc, '\$.n_samples')) = 21 AND json_array_length(doc, '\$.samples_ns') = 21 AND
+            (json_extract(doc, '\$.min_ns')) <= (json_extract(doc, '\$.median_ns')) AND
+            (json_extract(doc, '\$.ci_lo_ns')) <= (json_extract(doc, '\$.median_ns')) AND
+            (json_extract(doc, '\$.median_ns')) <= (json_extract(doc, '\$.ci_hi_ns')) AND
+            abs((json_extract(doc, '\$.tokens_per_second')) * (json_extract(doc, '\$.median_ns')) / 1e9 - 1) < 1e-9 AND
+            (json_extract(doc, '\$.median_ns')) * (json_extract(doc, '\$.iters_per_rep')) > 1e6 AND
+            length(json_extract(doc, '\$.output_sha256')) = 64 AND (json_extract(doc, '\$.status')) IN ('ok', 'unstable') AND
             json_type(doc, '\$.roof_fraction') = 'null' AND json_type(doc, '\$.error') = 'null' AND
             json_type(doc, '\$.ttft_ns') = 'null' AND json_type(doc, '\$.model') = 'null'")" -eq 1 ]
     done <rows
@@ -93,30 +93,30 @@ has_results() { # DB N
 
 @test "the output is the same for any number of threads" {
     rml-bench attention --json --no-db --kv f16 --depth 300 --threads 1,2,3 >out.json
-    [ "$(sqlite3 :memory: "SELECT count(DISTINCT value ->> '\$.output_sha256')
+    [ "$(sqlite3 :memory: "SELECT count(DISTINCT json_extract(value, '\$.output_sha256'))
         FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.rows')")" -eq 1 ]
 }
 
 @test "the seed and the instruction set reach the rows" {
     rml-bench attention --json --no-db --kv f32 "${quick[@]}" >a.json
     rml-bench attention --json --no-db --kv f32 "${quick[@]}" --seed 1 >b.json
-    [ "$(json a.json "doc ->> '\$.rows[0].output_sha256'")" != "$(json b.json "doc ->> '\$.rows[0].output_sha256'")" ]
-    [ "$(json a.json "doc ->> '\$.rows[0].case_key'")" != "$(json b.json "doc ->> '\$.rows[0].case_key'")" ]
+    [ "$(json a.json "json_extract(doc, '\$.rows[0].output_sha256')")" != "$(json b.json "json_extract(doc, '\$.rows[0].output_sha256')")" ]
+    [ "$(json a.json "json_extract(doc, '\$.rows[0].case_key')")" != "$(json b.json "json_extract(doc, '\$.rows[0].case_key')")" ]
     RML_CPU=ref rml-bench attention --json --no-db --kv f32 "${quick[@]}" >c.json
-    [ "$(json c.json "doc ->> '\$.rows[0].isa'")" = ref ]
+    [ "$(json c.json "json_extract(doc, '\$.rows[0].isa')")" = ref ]
 }
 
 @test "decoder: prefill and decode are rows of their own" {
     rml-bench decoder --json --db d.db --weights q4_0 --prompt 8 --gen 4 --depth 4,8 >out.json
     [ "$(json out.json "json_array_length(doc, '\$.rows')")" -eq 3 ]
-    [ "$(json out.json "(doc ->> '\$.rows[0].n_prompt') = 8 AND (doc ->> '\$.rows[0].weight_dtype') = 'Q4_0'
-        AND (doc ->> '\$.rows[0].arithmetic') = 'i8' AND (doc ->> '\$.rows[0].ttft_ns') > 0
+    [ "$(json out.json "(json_extract(doc, '\$.rows[0].n_prompt')) = 8 AND (json_extract(doc, '\$.rows[0].weight_dtype')) = 'Q4_0'
+        AND (json_extract(doc, '\$.rows[0].arithmetic')) = 'i8' AND (json_extract(doc, '\$.rows[0].ttft_ns')) > 0
         AND json_type(doc, '\$.rows[0].itl_p50_ns') = 'null'
-        AND abs((doc ->> '\$.rows[0].tokens_per_second') * (doc ->> '\$.rows[0].median_ns') / 8e9 - 1) < 1e-9")" -eq 1 ]
-    [ "$(json out.json "(doc ->> '\$.rows[2].n_gen') = 4 AND (doc ->> '\$.rows[2].n_depth') = 8
+        AND abs((json_extract(doc, '\$.rows[0].tokens_per_second')) * (json_extract(doc, '\$.rows[0].median_ns')) / 8e9 - 1) < 1e-9")" -eq 1 ]
+    [ "$(json out.json "(json_extract(doc, '\$.rows[2].n_gen')) = 4 AND (json_extract(doc, '\$.rows[2].n_depth')) = 8
         AND json_type(doc, '\$.rows[2].ttft_ns') = 'null'
-        AND (doc ->> '\$.rows[2].itl_p50_ns') > 0
-        AND (doc ->> '\$.rows[2].itl_p50_ns') <= (doc ->> '\$.rows[2].itl_max_ns')")" -eq 1 ]
+        AND (json_extract(doc, '\$.rows[2].itl_p50_ns')) > 0
+        AND (json_extract(doc, '\$.rows[2].itl_p50_ns')) <= (json_extract(doc, '\$.rows[2].itl_max_ns'))")" -eq 1 ]
     [ "$(query d.db "SELECT count(*) FROM token_time AS t JOIN result AS r ON r.id = t.result_id
         WHERE r.iters_per_rep * 21 <> (SELECT count(*) FROM token_time WHERE result_id = r.id)")" -eq 0 ]
     [ "$(query d.db "SELECT count(DISTINCT result_id) FROM token_time")" -eq 2 ]
@@ -126,8 +126,8 @@ has_results() { # DB N
     rml-bench attention --json --db a.db --kv f32,i8 "${quick[@]}" >out.json
     [ "$(query a.db "SELECT kind || state || exit_code FROM run")" = benchcomplete0 ]
     query a.db "SELECT median_ns, ci_lo_ns, ci_hi_ns, min_ns FROM v_chart ORDER BY result_id" >db.txt
-    sqlite3 :memory: "SELECT value ->> '\$.median_ns', value ->> '\$.ci_lo_ns', value ->> '\$.ci_hi_ns',
-        value ->> '\$.min_ns' FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.rows')" >json.txt
+    sqlite3 :memory: "SELECT json_extract(value, '\$.median_ns'), json_extract(value, '\$.ci_lo_ns'), json_extract(value, '\$.ci_hi_ns'),
+        json_extract(value, '\$.min_ns') FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.rows')" >json.txt
     [ "$(query a.db "SELECT count(*) FROM v_chart")" -eq 2 ]
     paste -d'|' db.txt json.txt | awk -F'|' '{ for (i = 1; i <= 4; i++)
         if (($i - $(i + 4)) ^ 2 > 1e-12 * $i ^ 2) exit 1 }'

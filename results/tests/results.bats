@@ -67,11 +67,11 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     sed -n 2p table | grep -q 'bench *complete *0'
     [ "$(rml-results list --db a.db --limit 1 | wc -l)" -eq 2 ]
     rml-results list --json --db a.db >out.json
-    [ "$(sqlite3 :memory: "SELECT group_concat(value ->> '\$.n_results')
+    [ "$(sqlite3 :memory: "SELECT group_concat(json_extract(value, '\$.n_results'))
         FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.runs')")" = 1,4 ]
     [ "$(sqlite3 :memory: "SELECT count(*) FROM json_each(CAST(readfile('out.json') AS TEXT), '\$.runs')
-        WHERE length(value ->> '\$.uuid') = 36 AND (value ->> '\$.state') = 'complete'
-        AND (value ->> '\$.exit_code') = 0 AND (value ->> '\$.end_ns') > (value ->> '\$.start_ns')")" -eq 2 ]
+        WHERE length(json_extract(value, '\$.uuid')) = 36 AND (json_extract(value, '\$.state')) = 'complete'
+        AND (json_extract(value, '\$.exit_code')) = 0 AND (json_extract(value, '\$.end_ns')) > (json_extract(value, '\$.start_ns'))")" -eq 2 ]
 }
 
 @test "check: sound, then damaged" {

@@ -188,8 +188,8 @@ Test(store_results, models_and_goldens)
     cr_expect(store_upsert_model(store, &model, &err) == id);
     cr_expect(fixture_number(store, "SELECT count(*) FROM model WHERE file_name = 'toy.gguf' AND"
                                     " n_ff = 64 AND tokenizer_sha256 = 'bb' AND n_params > 0 AND"
-                                    " config_json ->> '$.sliding_layers[0]' = 1 AND"
-                                    " config_json ->> '$.rope.scaling' = 'yarn'") == 1);
+                                    " json_extract(config_json, '$.sliding_layers[0]') = 1 AND"
+                                    " json_extract(config_json, '$.rope.scaling') = 'yarn'") == 1);
 
     struct store_golden golden = {.model_id = id,
                                   .name = "toy/fact",
