@@ -95,10 +95,11 @@ int bench_session_end(struct bench_session *session, const struct rml_error *err
         bench_rows_print(session);
     }
     if (n_unstable > 0)
-        cli_note("unstable: the time of %zu cases was still changing after a second of warm-up",
-                 n_unstable);
+        cli_note("unstable: in %zu of %zu cases the time was still changing after a second of "
+                 "warm-up",
+                 n_unstable, session->n_rows);
     if (err->code == RML_CANCELLED)
-        cli_note("interrupted; %zu finished cases are kept", session->n_rows);
+        cli_note("interrupted, cases finished and kept: %zu", session->n_rows);
     if (failed)
         cli_error(err);
     if (end_err.code != RML_OK)

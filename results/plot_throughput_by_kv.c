@@ -145,7 +145,7 @@ static bool add_row(struct bars *bars, sqlite3_stmt *stmt)
  * the rest is dropped and told. Panels are numbered anew. */
 static void choose_panels(struct bars *bars)
 {
-    size_t n_dropped = 0, n_kept = 0;
+    size_t n_found = bars->n_panels, n_kept = 0;
     size_t *new_index = malloc(bars->n_panels * sizeof *new_index);
     bool *compares = calloc(bars->n_panels, sizeof *compares);
     bool any = false;
@@ -157,7 +157,6 @@ static void choose_panels(struct bars *bars)
         for (size_t p = 0; p < bars->n_panels; p++) {
             bool keep = (compares[p] || !any) && n_kept < MAX_PANELS;
             new_index[p] = keep ? n_kept++ : SIZE_MAX;
-            n_dropped += !keep;
         }
         size_t n = 0;
         for (size_t i = 0; i < bars->n; i++) {
@@ -171,9 +170,10 @@ static void choose_panels(struct bars *bars)
     }
     free(new_index);
     free(compares);
-    if (n_dropped > 0)
-        cli_note("%zu more pieces of work have %s and are not drawn", n_dropped,
-                 any ? "one cache type only, or do not fit," : "no room in one chart");
+    if (bars->n_panels < n_found)
+        cli_note("%zu of %zu pieces of work are drawn: %s", bars->n_panels, n_found,
+                 any && n_kept < MAX_PANELS ? "the others have one cache type only"
+                                            : "no more fit into one chart");
 }
 
 /* ---- Out ---------------------------------------------------------------------------------- */

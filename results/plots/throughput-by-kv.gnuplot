@@ -66,7 +66,8 @@ do for [i = 0:panels-1] {
 
     turn = n_bars > 10 && !text # labels stand upright where bars are narrow
 
-    set title panel
+    count(n) = sprintf(n == 1 ? "%d thread" : "%d threads", n)
+    set title panel.(n_series == 1 ? ", ".count(threads[1]) : "")
     edge = CLUSTER_max < 2 ? 1.1 : 0.6 # a lone bar does not fill the panel
     set xrange [-edge:CLUSTER_max + edge]
     set yrange [0:HI_max * (1.15 + (turn ? 0.3 : 0) + (n_series > 1 ? 0.15 : 0) * ((n_series + 1) / 2))]
@@ -79,7 +80,7 @@ do for [i = 0:panels-1] {
     plot for [s = 0:n_series-1] data index i \
              using ($5 == s ? x($3, s) : NaN):7:8:9:(bar * 0.9) \
              with boxerrorbars lt color[s % 4 + 1] \
-             title sprintf(threads[s + 1] == 1 ? "%d thread" : "%d threads", threads[s + 1]), \
+             title count(threads[s + 1]), \
          data index i using 3:(0):xtic(2) with points pointtype -1 notitle, \
          data index i using (x($3, $5)):9:10:(turn ? 90 : 0) \
              with labels center rotate variable offset 0, (turn ? 1.9 : 0.6) font label_font notitle
