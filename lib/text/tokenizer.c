@@ -293,6 +293,11 @@ int32_t rml_tokenizer_find(const struct rml_tokenizer *t, const char *text, size
     return rmli_vocabulary_find_text(&t->vocabulary, text, nbytes);
 }
 
+const char *rml_tokenizer_model(const struct rml_tokenizer *t)
+{
+    return t->pipeline.is_unigram ? "Unigram" : t->pipeline.bytelevel ? "byte-level BPE" : "BPE";
+}
+
 int32_t rml_tokenizer_bos(const struct rml_tokenizer *t)
 {
     return t->bos;

@@ -109,6 +109,9 @@ bool rml_tokenizer_token(const struct rml_tokenizer *tokenizer, int32_t id,
 /* The id of a token by its text in the vocabulary; -1 when there is none. */
 int32_t rml_tokenizer_find(const struct rml_tokenizer *tokenizer, const char *text, size_t nbytes);
 
+/* What cuts words into tokens: "byte-level BPE", "BPE" or "Unigram". */
+const char *rml_tokenizer_model(const struct rml_tokenizer *tokenizer);
+
 /* -1 when the tokenizer has none. */
 int32_t rml_tokenizer_bos(const struct rml_tokenizer *tokenizer);
 int32_t rml_tokenizer_eos(const struct rml_tokenizer *tokenizer);
