@@ -81,17 +81,22 @@ size_t rmli_trust_range(const struct rmli_trust *trust, size_t at)
 static int32_t match_at(const struct rmli_added_list *list, const char *text, size_t nbytes,
                         size_t begin, const struct rmli_trust *trust, size_t *end, bool *parsed)
 {
-    int32_t found = longest_at(list, text, nbytes, begin, end);
-    *parsed = found >= 0 && (trust->all || !list->tokens[found].special);
-    if (found < 0 || *parsed || trust->n == 0)
-        return found;
-    size_t i = rmli_trust_range(trust, begin);
-    bool inside = i < trust->n && trust->ranges[i].begin <= begin;
-    size_t border = i == trust->n ? nbytes : inside ? trust->ranges[i].end : trust->ranges[i].begin;
-    if (*end > border)
-        found = longest_at(list, text, border, begin, end);
-    *parsed = found >= 0 && (inside || !list->tokens[found].special);
-    return found;
+    for (size_t limit = nbytes;;) {
+        int32_t found = longest_at(list, text, limit, begin, end);
+        *parsed = found >= 0 && (trust->all || !list->tokens[found].special);
+        if (found < 0 || *parsed || trust->n == 0)
+            return found;
+        size_t from = begin + list->tokens[found].n_put_before, i = rmli_trust_range(trust, from);
+        bool inside = i < trust->n && trust->ranges[i].begin <= from;
+        size_t border = i == trust->n ? nbytes
+                        : inside      ? trust->ranges[i].end
+                                      : trust->ranges[i].begin;
+        if (*end <= border) {
+            *parsed = inside;
+            return found;
+        }
+        limit = border; /* perhaps a shorter one is not cut */
+    }
 }
 
 bool rmli_added_next(const struct rmli_added_list *list, struct rmli_added_cursor *cursor,

@@ -17,6 +17,7 @@ struct rmli_added_token {
     bool in_model;       /* the model has a token of that text */
     const char *content; /* borrowed until the list is made */
     size_t nbytes;
+    size_t n_put_before; /* bytes of `content` that a normalizer puts before a text */
 };
 
 struct rmli_added_list {
@@ -33,8 +34,9 @@ void rmli_added_list_release(struct rmli_added_list *list);
 
 /*
  * Where the text of special tokens becomes those tokens: everywhere, nowhere, or inside one of
- * `ranges`, which are ascending and apart from each other. A match that a border of a range cuts is
- * none; it hides nothing of what begins behind it.
+ * `ranges`, which are ascending and apart from each other. What a normalizer puts before a token's
+ * text needs no trust. A match that a border of a range cuts is none; it hides nothing of what
+ * begins behind it.
  */
 struct rmli_trust {
     bool all;

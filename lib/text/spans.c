@@ -107,7 +107,9 @@ bool rml_tokenizer_encode_spans(const struct rml_tokenizer *tokenizer,
         while (stop < n && spans[stop].trusted == spans[i].trusted)
             stop++;
         ok = join_run(tokenizer, spans + i, stop - i, &joined, err);
-        if (ok && spans[i].trusted && joined.n > begin)
+        if (ok && spans[i].trusted && n_ranges > 0 && ranges[n_ranges - 1].end == begin)
+            ranges[n_ranges - 1].end = joined.n; /* what lay between was empty */
+        else if (ok && spans[i].trusted && joined.n > begin)
             ranges[n_ranges++] = (struct rmli_range){begin, joined.n};
         i = stop;
     }

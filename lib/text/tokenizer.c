@@ -119,6 +119,10 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
             offsets[counts[which]] = contents.n;
             ok = rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
                  rmli_bytes_append(&contents, content, token->nbytes, err);
+            size_t put = token->nbytes - tokens[i].nbytes;
+            if (ok && token->nbytes > tokens[i].nbytes &&
+                memcmp(content + put, tokens[i].content, tokens[i].nbytes) == 0)
+                token->n_put_before = put;
         }
         counts[which]++;
     }
