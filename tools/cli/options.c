@@ -4,6 +4,7 @@
 #include "tools/cli/options.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/parse.h"
@@ -45,6 +46,14 @@ static const struct {
     {0, {"verbose", 'v', NULL, 0, "Say more on standard error", 3}},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
+
+bool cli_common_takes_value(const char *name)
+{
+    for (size_t i = 0; i < N_TABLE; i++)
+        if (strcmp(table[i].option.name, name) == 0)
+            return table[i].option.arg != NULL;
+    return false;
+}
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {

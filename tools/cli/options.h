@@ -60,6 +60,9 @@ struct cli_options {
 void cli_parse(struct cli_options *options, unsigned accepted, const struct argp *own, int argc,
                char **argv, void *own_input);
 
+/* True for the name of a common option ("threads") that has a value in the next word. */
+bool cli_common_takes_value(const char *name);
+
 struct cli_command {
     const char *name;                   /* NULL ends a table */
     const char *summary;                /* one line, no full stop */
