@@ -24,9 +24,11 @@ const struct matmul_shape matmul_shapes[] = {
     {"eight vectors", 48, 0, 48, 8, 8},
     {"a batch", 53, 5, 53, 11, 33},
     {"more vectors than a tile of columns holds", 17, 0, 17, 2, 1100},
-    {"a long row", 9, 0, 9, 150, 1},
-    {"a long row, several vectors", 26, 0, 26, 130, 6},
-    {"thousands of columns", 10, 1, 9, 4099, 5},
+    {"a long row", 9, 0, 9, 35, 1},
+    {"a long row, several vectors", 26, 0, 26, 33, 6},
+    {"a long row of odd length", 5, 0, 5, 1003, 4},
+    {"the longest row", 2, 0, 2, RMLI_MATMUL_MAX_COLS, 1},
+    {"the longest row, several vectors", 2, 0, 2, RMLI_MATMUL_MAX_COLS, 5},
 };
 const size_t n_matmul_shapes = sizeof matmul_shapes / sizeof *matmul_shapes;
 
@@ -102,6 +104,20 @@ void fill_floats(struct test_rng *rng, float *dst, size_t n)
         dst[i] = test_rng_float(rng);
 }
 
+/* Sets the f16 fields of quantised blocks to finite values of moderate size. */
+static void fill_scales(struct test_rng *rng, uint8_t *blocks, enum rml_dtype dtype, size_t n)
+{
+    size_t nbytes = weights_nbytes(dtype, n);
+    size_t block_nbytes = rml_dtype_traits(dtype)->block_nbytes;
+    const int *offsets = f16_offsets[dtype];
+    for (size_t b = 0; b < nbytes; b += block_nbytes) {
+        for (int i = 0; offsets[i] >= 0; i++) {
+            uint16_t h = rmli_f16_from_f32(0.05f * test_rng_float(rng));
+            memcpy(blocks + b + offsets[i], &h, 2);
+        }
+    }
+}
+
 void fill_weights(struct test_rng *rng, void *dst, enum rml_dtype dtype, size_t n)
 {
     uint8_t *bytes = dst;
@@ -120,14 +136,13 @@ void fill_weights(struct test_rng *rng, void *dst, enum rml_dtype dtype, size_t 
     }
     for (size_t i = 0; i < nbytes; i++)
         bytes[i] = (uint8_t)test_rng_next(rng);
-    size_t block_nbytes = rml_dtype_traits(dtype)->block_nbytes;
-    const int *offsets = f16_offsets[dtype];
-    for (size_t b = 0; b < nbytes; b += block_nbytes) {
-        for (int i = 0; offsets[i] >= 0; i++) {
-            uint16_t h = rmli_f16_from_f32(0.05f * test_rng_float(rng));
-            memcpy(bytes + b + offsets[i], &h, 2);
-        }
-    }
+    fill_scales(rng, dst, dtype, n);
+}
+
+void fill_weights_with(struct test_rng *rng, void *dst, enum rml_dtype dtype, size_t n, int byte)
+{
+    memset(dst, byte, weights_nbytes(dtype, n));
+    fill_scales(rng, dst, dtype, n);
 }
 
 const struct rmli_kernels *next_table(enum rml_isa isa)

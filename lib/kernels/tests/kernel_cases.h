@@ -12,12 +12,12 @@
 #include "kernels/kernels.h"
 
 /* A product of W [n_rows][n_cols], rows [row_begin, row_end) of it, with n_x
- * vectors. n_cols counts units: elements for F32 F16 BF16 (to reach every
- * tail), blocks for the quantised types. */
+ * vectors. n_units are columns for F32 F16 BF16 (to reach every tail) and
+ * blocks for the quantised types; at most RMLI_MATMUL_MAX_COLS columns. */
 struct matmul_shape {
     const char *why;
     size_t n_rows, row_begin, row_end;
-    size_t n_units;
+    size_t n_units; /* of a row */
     size_t n_x;
 };
 
@@ -39,6 +39,8 @@ uint64_t test_seed(void);
 /* Random content for n elements of a weight dtype: any bit pattern for the
  * integers, finite f16 scales of moderate size, floats within about +-1. */
 void fill_weights(struct test_rng *rng, void *dst, enum rml_dtype dtype, size_t n);
+/* The same with every byte but the scales' set to one value. */
+void fill_weights_with(struct test_rng *rng, void *dst, enum rml_dtype dtype, size_t n, int byte);
 void fill_floats(struct test_rng *rng, float *dst, size_t n);
 
 /* True for equal bits, and for any two NaNs (whose payload no contract fixes). */

@@ -27,8 +27,7 @@ struct trial {
     enum guard_side side;
     bool accumulate;
     struct rmli_matrix w;
-    struct guarded_buffer weights, x, out, expected;
-    void *scratch;
+    struct guarded_buffer weights, x, out, expected, scratch;
 };
 
 static const float specials[] = {INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 0x1p-149f, 3e38f, -3e38f};
@@ -39,8 +38,8 @@ static void trial_init(struct trial *t, struct test_rng *rng, enum rml_dtype dty
     t->dtype = dtype;
     t->shape = *shape;
     t->n_cols = shape->n_units * block_nelems(dtype);
-    if (t->n_cols > 8192) /* enough to be cut along k; the reference takes its time */
-        t->n_cols = 8192;
+    if (t->n_cols > RMLI_MATMUL_MAX_COLS)
+        t->n_cols = RMLI_MATMUL_MAX_COLS;
     t->ld_x = t->n_cols + test_rng_below(rng, 2) * test_rng_below(rng, 9);
     t->ld_out = shape->n_rows + test_rng_below(rng, 5);
     t->side = (enum guard_side)test_rng_below(rng, 2);
@@ -54,9 +53,8 @@ static void trial_init(struct trial *t, struct test_rng *rng, enum rml_dtype dty
     guarded_buffer_init(&t->out, out_nelems * sizeof(float), t->side);
     guarded_buffer_init(&t->expected, out_nelems * sizeof(float), t->side);
     t->w = (struct rmli_matrix){dtype, shape->n_rows, t->n_cols, row_nbytes, t->weights.data};
-    t->scratch = aligned_alloc(64, RMLI_MATMUL_SCRATCH_NBYTES);
-    cr_assert_not_null(t->scratch);
-    memset(t->scratch, 0xff, RMLI_MATMUL_SCRATCH_NBYTES); /* NaN, were it read */
+    guarded_buffer_init(&t->scratch, RMLI_MATMUL_SCRATCH_NBYTES, t->side);
+    memset(t->scratch.data, 0xff, t->scratch.nbytes); /* NaN, were it read */
     fill_weights(rng, t->weights.data, dtype, shape->n_rows * t->n_cols);
     fill_floats(rng, (float *)t->x.data, x_nelems);
     fill_floats(rng, (float *)t->out.data, out_nelems);
@@ -77,7 +75,7 @@ static void trial_release(struct trial *t)
     guarded_buffer_release(&t->x);
     guarded_buffer_release(&t->out);
     guarded_buffer_release(&t->expected);
-    free(t->scratch);
+    guarded_buffer_release(&t->scratch);
 }
 
 static void expect_same(const struct trial *t, const struct rmli_kernels *table, const char *what)
@@ -97,10 +95,10 @@ static void run_f32(struct trial *t, const struct rmli_kernels *table)
     const struct matmul_shape *s = &t->shape;
     rmli_matmul_ref.matmul_f32[t->dtype]((float *)t->expected.data, t->ld_out, &t->w, s->row_begin,
                                          s->row_end, (float *)t->x.data, t->ld_x, s->n_x,
-                                         t->accumulate, t->scratch);
+                                         t->accumulate, t->scratch.data);
     table->matmul->matmul_f32[t->dtype]((float *)t->out.data, t->ld_out, &t->w, s->row_begin,
                                         s->row_end, (float *)t->x.data, t->ld_x, s->n_x,
-                                        t->accumulate, t->scratch);
+                                        t->accumulate, t->scratch.data);
     expect_same(t, table, "f32");
 }
 
@@ -116,7 +114,7 @@ static void multiply_i8(const struct trial *t, const struct rmli_matmul_kernels 
         kernels->quantize_activations[t->dtype](x.data + j * ld, (float *)t->x.data + j * t->ld_x,
                                                 t->n_cols);
     kernels->matmul_i8[t->dtype]((float *)out->data, t->ld_out, &t->w, s->row_begin, s->row_end,
-                                 x.data, s->n_x, t->accumulate, t->scratch);
+                                 x.data, s->n_x, t->accumulate, t->scratch.data);
     guarded_buffer_release(&x);
 }
 
@@ -126,8 +124,6 @@ static void run_i8(struct trial *t, const struct rmli_kernels *table)
     multiply_i8(t, table->matmul, &t->out);
     expect_same(t, table, "i8");
 }
-
-typedef void run_fn(struct trial *t, const struct rmli_kernels *table);
 
 static void run_shape(struct test_rng *rng, const struct matmul_shape *shape, enum oddity oddity,
                       bool i8)
@@ -149,12 +145,13 @@ static void run_shape(struct test_rng *rng, const struct matmul_shape *shape, en
 
 static struct matmul_shape random_shape(struct test_rng *rng)
 {
-    struct matmul_shape s = {.why = "a random shape"};
-    s.n_rows = 1 + test_rng_below(rng, 60);
+    bool is_long = test_rng_below(rng, 4) == 0;
+    struct matmul_shape s = {.why = is_long ? "a random long shape" : "a random shape"};
+    s.n_rows = 1 + test_rng_below(rng, is_long ? 6 : 60);
     s.row_begin = test_rng_below(rng, s.n_rows);
     s.row_end = s.row_begin + test_rng_below(rng, s.n_rows - s.row_begin + 1);
-    s.n_units = 1 + test_rng_below(rng, test_rng_below(rng, 2) ? 5 : 300);
-    s.n_x = test_rng_below(rng, test_rng_below(rng, 4) ? 8 : 50);
+    s.n_units = 1 + test_rng_below(rng, is_long ? 1200 : 20);
+    s.n_x = test_rng_below(rng, is_long || test_rng_below(rng, 4) ? 8 : 50);
     return s;
 }
 
@@ -176,9 +173,33 @@ Test(matmul_simd, i8_equals_the_reference)
 Test(matmul_simd, random_shapes_equal_the_reference)
 {
     struct test_rng rng = {test_seed()};
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < 36; round++) {
         struct matmul_shape shape = random_shape(&rng);
-        run_shape(&rng, &shape, (enum oddity)(round % N_ODDITIES), round / 2 % 2);
+        run_shape(&rng, &shape, (enum oddity)(round % N_ODDITIES), round % 2);
+    }
+}
+
+/* Integers as large as they get: every bit of the weights set, or only the
+ * highest or the lowest of each field, and activations of 127. */
+Test(matmul_simd, largest_integers_do_not_overflow)
+{
+    const int bytes[] = {0x00, 0xff, 0x80, 0x7f, 0x88};
+    const uint32_t signs[] = {0, 0xffffffff, 0x55555555, 0x33333333};
+    struct test_rng rng = {test_seed()};
+    for (const struct rmli_kernels *k = next_table(RML_ISA_REF); k; k = next_table(k->isa)) {
+        for (int d = 0; d < RML_N_WEIGHT_DTYPES; d++) {
+            for (size_t c = 0; k->matmul->matmul_i8[d] && c < 5 * 4 * 2; c++) {
+                struct matmul_shape shape = {"largest integers", 9, 0, 9, 2, c % 2 ? 1 : 7};
+                struct trial t;
+                trial_init(&t, &rng, (enum rml_dtype)d, &shape, PLAIN);
+                fill_weights_with(&rng, t.weights.data, t.dtype, 9 * t.n_cols, bytes[c / 8]);
+                float *x = (float *)t.x.data;
+                for (size_t i = 0; i < t.x.nbytes / sizeof *x; i++)
+                    x[i] = signs[c / 2 % 4] >> (i % 32) & 1 ? -1.0f : 1.0f;
+                run_i8(&t, k);
+                trial_release(&t);
+            }
+        }
     }
 }
 

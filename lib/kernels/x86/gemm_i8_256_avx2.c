@@ -43,9 +43,11 @@ RMLI_INLINE void multiply_tile(enum weight_bytes kind, int pairs, int sub, enum 
                     _mm256_add_epi32(s[c], _mm256_madd_epi16(mn, broadcast_dword(a->sum + 2 * i)));
             }
         }
-        RMLI_UNROLL
-        for (int c = 0; minima == INTEGER_OFFSETS && c < n; c++)
-            i32[c] = s[c];
+        if (minima == INTEGER_OFFSETS) {
+            RMLI_UNROLL
+            for (int c = 0; c < n; c++)
+                i32[c] = s[c];
+        }
         for (int k0 = 0; k0 < 64; k0 += 8) {
             __m256i i16[TILE];
             RMLI_UNROLL

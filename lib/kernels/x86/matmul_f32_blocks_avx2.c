@@ -202,6 +202,8 @@ RMLI_INLINE void multiply_vector(struct block_format f, unpack_fn *unpack, scale
                                  size_t row_end, const float *x, bool accumulate)
 {
     enum { ROWS = 4 };
+    /* Four parts at a time make the shifts of the types with 256 elements constants. */
+    const size_t steps = f.block_nelems == 256 ? 4 : 1;
     for (size_t g = 0; g < far_groups(row_end - row_begin, ROWS); g++) {
         const uint8_t *rows[ROWS];
         far_rows(rows, ROWS, w, row_begin, row_end, g);
@@ -218,14 +220,17 @@ RMLI_INLINE void multiply_vector(struct block_format f, unpack_fn *unpack, scale
                 scales(&s[r], rows[r] + at, n_parts);
             }
             const float *v = x + k;
-            for (size_t i = 0; i < n_parts; i++, v += 32) {
+            for (size_t first = 0; first < n_parts; first += steps) {
                 RMLI_UNROLL
-                for (int r = 0; r < ROWS; r++) {
-                    __m256 values[4];
-                    values_32(values, f, unpack, &s[r], rows[r] + at, (int)i);
+                for (size_t step = 0; step < steps; step++, v += 32) {
                     RMLI_UNROLL
-                    for (int j = 0; j < 4; j++)
-                        acc[r] = _mm256_fmadd_ps(values[j], _mm256_loadu_ps(v + 8 * j), acc[r]);
+                    for (int r = 0; r < ROWS; r++) {
+                        __m256 values[4];
+                        values_32(values, f, unpack, &s[r], rows[r] + at, (int)(first + step));
+                        RMLI_UNROLL
+                        for (int j = 0; j < 4; j++)
+                            acc[r] = _mm256_fmadd_ps(values[j], _mm256_loadu_ps(v + 8 * j), acc[r]);
+                    }
                 }
             }
         }
