@@ -46,12 +46,11 @@ static void print_version(FILE *stream, struct argp_state *state)
     fprintf(stream, "commit: %s%s\n", build_info.git_commit[0] ? build_info.git_commit : "unknown",
             build_info.git_dirty ? " (with local changes)" : "");
     fprintf(stream, "compiler: %s\n", build_info.compiler);
-    fprintf(stream, "numerics: %d\n", RML_NUMERICS_VERSION);
     fprintf(stream, "instruction sets:");
     for (int isa = 0; isa < RML_N_ISAS; isa++)
         if (rml_isa_available((enum rml_isa)isa))
             fprintf(stream, " %s", rml_isa_name((enum rml_isa)isa));
-    fputc('\n', stream);
+    fprintf(stream, "\nnumerics: %d\n", RML_NUMERICS_VERSION);
 }
 
 /* A usage error is found before the options are known, so whether --json is among them is
