@@ -38,6 +38,16 @@ bool rmli_bpe_add_merge(struct rmli_bpe *bpe, int32_t left, int32_t right, int32
 
 /* ---- Single bytes and characters ---------------------------------------- */
 
+/* The byte that "<0x0A>" names, or -1. */
+static int named_byte(const char *text, size_t nbytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    if (nbytes != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>')
+        return -1;
+    const char *high = strchr(digits, text[3]), *low = strchr(digits, text[4]);
+    return high && low && *high && *low ? (int)((high - digits) * 16 + (low - digits)) : -1;
+}
+
 static void find_single_tokens(struct rmli_bpe *bpe)
 {
     const struct rmli_vocabulary *v = bpe->vocabulary;
@@ -45,13 +55,14 @@ static void find_single_tokens(struct rmli_bpe *bpe)
         char c = (char)byte;
         if (byte < 128)
             bpe->ascii_ids[byte] = rmli_vocabulary_find(v, &c, 1);
-        if (v->bytelevel) {
-            bpe->byte_ids[byte] = rmli_vocabulary_find(v, &c, 1);
-        } else {
-            char name[] = {
-                '<', '0', 'x', "0123456789ABCDEF"[byte >> 4], "0123456789ABCDEF"[byte & 15], '>'};
-            bpe->byte_ids[byte] = rmli_vocabulary_find_text(v, name, sizeof name);
-        }
+        bpe->byte_ids[byte] = v->bytelevel ? rmli_vocabulary_find(v, &c, 1) : -1;
+    }
+    for (size_t id = 0; id < v->n && !v->bytelevel; id++) {
+        size_t nbytes;
+        const char *text = rmli_strings_get(&v->text, id, &nbytes);
+        int byte = named_byte(text, nbytes);
+        if (byte >= 0 && (v->in_model[id] || v->kinds[id] == RML_TOKEN_BYTE))
+            bpe->byte_ids[byte] = (int32_t)id;
     }
 }
 
@@ -82,6 +93,9 @@ static bool may_cut(const struct rmli_bpe *bpe)
         return false;
     if (bpe->by_score)
         return true;
+    /* Characters that vanish leave their neighbours side by side. */
+    if (bpe->unk_id < 0 && !(bpe->byte_fallback && n_bytes == 256))
+        return false;
     for (size_t i = 0; i <= bpe->merge_mask; i++) {
         uint64_t key = bpe->merges[i].key;
         if (key == 0)

@@ -140,7 +140,7 @@ bool rmli_decoder_first(const struct rmli_decoder *decoder,
 {
     struct work work = {0};
     size_t nbytes;
-    const char *text = rmli_strings_get(&vocabulary->text, (size_t)id, &nbytes);
+    const char *text = rmli_vocabulary_decoded_text(vocabulary, id, &nbytes);
     bool ok = decode_token(decoder, &work, text, nbytes, true, out, err);
     work_release(&work);
     return ok;
@@ -209,7 +209,7 @@ bool rmli_decoder_finish(struct rmli_decoder *decoder, struct rmli_vocabulary *v
     bool ok = offsets && rmli_bytes_reserve(&out, vocabulary->text.offsets[vocabulary->n] + 1, err);
     for (size_t id = 0; ok && id < vocabulary->n; id++) {
         size_t nbytes;
-        const char *text = rmli_strings_get(&vocabulary->text, id, &nbytes);
+        const char *text = rmli_vocabulary_decoded_text(vocabulary, (int32_t)id, &nbytes);
         offsets[id] = (uint32_t)out.n;
         ok = decode_token(decoder, &work, text, nbytes, false, &out, err);
         if (ok && out.n > UINT32_MAX)

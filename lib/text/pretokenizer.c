@@ -217,9 +217,7 @@ static bool bytelevel(struct rmli_run *run, size_t k, const char *text, size_t n
 {
     const struct rmli_pretokenizer *p = &run->pipeline->pretokenizers[k];
     struct rml_bytes *out = &run->rewritten[k];
-    size_t length;
-    if (p->add_prefix_space &&
-        !(rmli_unicode_mask(rmli_utf8_decode(text, &length)) & RMLI_UC_SPACE)) {
+    if (p->add_prefix_space && text[0] != ' ') {
         out->n = 0;
         if (!rmli_bytes_append(out, " ", 1, run->err) ||
             !rmli_bytes_append(out, text, nbytes, run->err))

@@ -118,7 +118,8 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
             const char *content;
             offsets[counts[which]] = contents.n;
             ok = rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
-                 rmli_bytes_append(&contents, content, token->nbytes, err);
+                 rmli_bytes_append(&contents, content, token->nbytes, err) &&
+                 rmli_vocabulary_override(&t->vocabulary, token->id, content, token->nbytes, err);
             size_t put = token->nbytes - tokens[i].nbytes;
             if (ok && token->nbytes > tokens[i].nbytes &&
                 memcmp(content + put, tokens[i].content, tokens[i].nbytes) == 0)

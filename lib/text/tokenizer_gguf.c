@@ -164,13 +164,17 @@ static bool split_merge(struct reader *r, struct rmli_gguf_string merge, size_t 
 /* Merges of tokens that a converter has made added tokens are of no use and left out. */
 static bool read_merges(struct reader *r)
 {
+    enum { CHUNK = 4096 };
     const uint8_t *cursor = r->merges->data;
     size_t n = (size_t)r->merges->nelems, bad;
-    struct rmli_merge_text *texts = rmli_alloc(n, sizeof *texts, r->err);
+    struct rmli_merge_text *texts = rmli_alloc(CHUNK, sizeof *texts, r->err);
     bool ok = texts && rmli_bpe_init(&r->t->pipeline.bpe, &r->t->vocabulary, false, n, r->err);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = split_merge(r, rmli_gguf_next_string(&cursor), i, &texts[i]);
-    ok = ok && rmli_merges_add(&r->t->pipeline.bpe, texts, n, true, &bad, r->err);
+    for (size_t begin = 0; ok && begin < n; begin += CHUNK) {
+        size_t n_texts = n - begin < CHUNK ? n - begin : CHUNK;
+        for (size_t i = 0; ok && i < n_texts; i++)
+            ok = split_merge(r, rmli_gguf_next_string(&cursor), begin + i, &texts[i]);
+        ok = ok && rmli_merges_add(&r->t->pipeline.bpe, texts, n_texts, true, &bad, r->err);
+    }
     rmli_free(texts);
     return ok;
 }

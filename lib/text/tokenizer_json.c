@@ -333,8 +333,7 @@ static bool build_unigram(struct reader *r)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* An added token takes the id of the model's token of its text; only one that the model lacks has
- * the id that the file gives. */
+/* Added tokens that the model lacks become tokens of their own. */
 static bool add_added_entries(struct reader *r)
 {
     for (size_t i = 0; i < r->added.n; i++) {
@@ -349,12 +348,20 @@ static bool add_added_entries(struct reader *r)
     return true;
 }
 
-static int compare_entries(const void *left, const void *right)
+static int compare_texts(const void *left, const void *right)
 {
     const struct rmli_token_entry *a = left, *b = right;
     size_t common = a->nbytes < b->nbytes ? a->nbytes : b->nbytes;
     int order = common > 0 ? memcmp(a->text, b->text, common) : 0;
     return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+}
+
+/* By text, then by place. */
+static int compare_entries(const void *left, const void *right)
+{
+    const struct rmli_token_entry *a = left, *b = right;
+    int order = compare_texts(left, right);
+    return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }
 
 /* Gives added tokens the model's ids. Few texts are looked for in many: they are sorted, and
@@ -370,6 +377,14 @@ static bool settle_added_ids(struct reader *r)
                                               .nbytes = (uint32_t)added->tokens[i].nbytes,
                                               .id = (int32_t)i};
     qsort(sorted, added->n, sizeof *sorted, compare_entries);
+    /* A repeated token keeps its first place and has its last flags. */
+    for (size_t i = added->n; i-- > 1;)
+        if (compare_texts(&sorted[i - 1], &sorted[i]) == 0) {
+            const char *content = added->tokens[sorted[i - 1].id].content;
+            added->tokens[sorted[i - 1].id] = added->tokens[sorted[i].id];
+            added->tokens[sorted[i - 1].id].content = content;
+            added->tokens[sorted[i].id].nbytes = 0;
+        }
     uint64_t first_bytes[4] = {0};
     for (size_t i = 0; i < added->n; i++)
         if (sorted[i].nbytes > 0)
@@ -381,22 +396,31 @@ static bool settle_added_ids(struct reader *r)
         if (added->n == 0 || e->nbytes == 0 || !(first_bytes[first / 64] >> (first & 63) & 1))
             continue;
         const struct rmli_token_entry *found =
-            bsearch(e, sorted, added->n, sizeof *sorted, compare_entries);
+            bsearch(e, sorted, added->n, sizeof *sorted, compare_texts);
+        while (found && found > sorted && compare_texts(found - 1, e) == 0)
+            found--;
         if (found) {
             added->tokens[found->id].id = e->id;
             added->tokens[found->id].in_model = true;
         }
     }
-    bool ok = true;
-    for (size_t i = 0; ok && i < added->n; i++) {
-        if (added->tokens[i].id < 0 || (size_t)added->tokens[i].id >= RMLI_MAX_VOCABULARY)
-            ok = rmli_fail(r->c.err, RML_FORMAT, r->c.file, -1,
-                           "added token '%.*s' has no id of its own",
-                           added->tokens[i].nbytes < 100 ? (int)added->tokens[i].nbytes : 100,
-                           added->tokens[i].content);
+    /* The others are numbered on from the size of the model's vocabulary, whatever the file says:
+     * so does the reference. */
+    int64_t next = (int64_t)r->n_entries, largest = -1;
+    size_t n = 0;
+    for (size_t i = 0; i < added->n; i++) {
+        struct rmli_added_token *token = &added->tokens[n];
+        if (added->tokens[i].nbytes == 0)
+            continue;
+        *token = added->tokens[i];
+        n++;
+        if (!token->in_model)
+            token->id = (int32_t)(largest >= next ? largest + 1 : next);
+        largest = token->id > largest ? token->id : largest;
     }
+    added->n = n;
     rmli_free(sorted);
-    return ok;
+    return true;
 }
 
 static bool build(struct reader *r, const struct rmli_tokenizer_config *config)
@@ -417,8 +441,8 @@ static bool build(struct reader *r, const struct rmli_tokenizer_config *config)
     if (r->byte_fallback)
         rmli_vocabulary_mark_bytes(&t->vocabulary);
     return (unigram ? build_unigram(r) : build_bpe(r)) &&
-           rmli_decoder_finish(&t->decoder, &t->vocabulary, r->c.err) &&
            rmli_tokenizer_set_added(t, r->added.tokens, r->added.n, r->c.err) &&
+           rmli_decoder_finish(&t->decoder, &t->vocabulary, r->c.err) &&
            (!r->postprocessor || apply_part(r, rmli_json_read_postprocessor, r->postprocessor, 0));
 }
 

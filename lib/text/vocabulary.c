@@ -238,8 +238,47 @@ void rmli_vocabulary_mark_bytes(struct rmli_vocabulary *v)
     }
 }
 
+bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char *text,
+                              size_t nbytes, struct rml_error *err)
+{
+    char *copy = rmli_alloc(nbytes, 1, err);
+    if (!copy || !rmli_reserve_one((void **)&v->overrides, v->n_overrides, &v->overrides_capacity,
+                                   sizeof *v->overrides, err)) {
+        rmli_free(copy);
+        return false;
+    }
+    if (nbytes > 0)
+        memcpy(copy, text, nbytes);
+    size_t at = v->n_overrides++;
+    for (; at > 0 && v->overrides[at - 1].id > id; at--)
+        v->overrides[at] = v->overrides[at - 1];
+    v->overrides[at] = (struct rmli_text_override){id, (uint32_t)nbytes, copy};
+    return true;
+}
+
+const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
+                                         size_t *nbytes)
+{
+    size_t low = 0, high = v->n_overrides;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (v->overrides[middle].id == id) {
+            *nbytes = v->overrides[middle].nbytes;
+            return v->overrides[middle].text;
+        }
+        if (v->overrides[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return rmli_strings_get(&v->text, (size_t)id, nbytes);
+}
+
 void rmli_vocabulary_release(struct rmli_vocabulary *v)
 {
+    for (size_t i = 0; i < v->n_overrides; i++)
+        rmli_free(v->overrides[i].text);
+    rmli_free(v->overrides);
     if (v->keys.data != v->text.data) {
         rmli_free(v->keys.data);
         rmli_free(v->keys.offsets);

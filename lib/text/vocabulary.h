@@ -35,6 +35,14 @@ struct rmli_vocabulary {
     uint8_t *in_model;                      /* [n] 1: the model may produce it */
     float *scores;                          /* [n], or NULL */
 
+    /* Tokens that decode as another text than theirs (added tokens, normalised), by id. */
+    struct rmli_text_override {
+        int32_t id;
+        uint32_t nbytes;
+        char *text; /* owned */
+    } *overrides;
+    size_t n_overrides, overrides_capacity;
+
     uint64_t *slots; /* hash table of keys of tokens that are in the model */
     size_t slot_mask;
 };
@@ -58,6 +66,13 @@ struct rmli_token_entry {
 bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
                           size_t n_entries, bool bytelevel, struct rml_error *err);
 void rmli_vocabulary_release(struct rmli_vocabulary *v);
+
+/* Gives a token another text to decode as; best in ascending order of ids. */
+bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char *text,
+                              size_t nbytes, struct rml_error *err);
+/* The text that a token decodes as. */
+const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
+                                         size_t *nbytes);
 
 /* The byte that a character of a byte-level vocabulary stands for, or -1; and back. */
 int rmli_bytelevel_byte(uint32_t code_point);
