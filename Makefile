@@ -352,10 +352,11 @@ run-fuzz: build-fuzz
 
 # The public headers are rml.h and all that it includes.
 .PHONY: install
-install: all ## programs, libraries, headers, pkg-config file (PREFIX, DESTDIR)
+install: all ## programs, libraries, headers, charts, pkg-config file (PREFIX, DESTDIR)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	$(if $(PROGRAMS),install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin)
 	install -m 644 $(LIB_A) $(DESTDIR)$(PREFIX)/lib
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rml/plots $(wildcard results/plots/*.gnuplot)
 	install -m 755 $(LIB_SO) $(DESTDIR)$(PREFIX)/lib
 	ln -sf $(notdir $(LIB_SO)) $(DESTDIR)$(PREFIX)/lib/librml.so.$(ABI)
 	ln -sf librml.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/librml.so
