@@ -1,0 +1,353 @@
+/*
+ * What differs between two checkpoints.
+ *
+ * Weights are matched by what they are, so a GGUF can be held against the folder it
+ * was made from. Two things are stored differently there and mean the same: GGUF
+ * files of the llama architecture have the rows of q and k in another order (the pairs
+ * that rotate together lie side by side), and Gemma's norms as 1 + w. Rows are
+ * compared with their counterparts and norms as what multiplies; the two switches
+ * that say so do not count as differences.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "inspect_views.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/options.h"
+#include "tools/cli/report.h"
+
+/* A multiple of every block. */
+#define SEGMENT_NELEMS ((size_t)65536)
+
+struct side {
+    const struct rml_checkpoint *cp;
+    bool known; /* the recipe */
+    struct rml_model_config config;
+    struct inspect_views views;
+};
+
+/* Of one task, or of all: elements of the part that differ, and the worst of them. */
+struct difference {
+    uint64_t n, at; /* counted in the part */
+    float a, b;
+    double largest; /* INFINITY when one is not finite */
+    double sum_squares, sum_squares_a;
+};
+
+/* Rows of 1 segment or more, compared one with its counterpart. */
+struct pair {
+    const struct inspect_view *a, *b;
+    uint64_t n_rows, n_cols, n_segments; /* segments of a row */
+    uint64_t head_dim;                   /* rows change places within heads; 0: they do not */
+    bool a_interleaved;                  /* it is a whose pairs lie side by side */
+    float add_a, add_b;
+    float **values;           /* [worker] -> [2 * SEGMENT_NELEMS] */
+    struct difference *found; /* [n_rows * n_segments] */
+    const char *progress;
+};
+
+/* ---- Values -------------------------------------------------------------------------- */
+
+/* The row in interleaved order that is row `row` in half order. */
+static uint64_t interleaved_row(uint64_t row, uint64_t head_dim)
+{
+    uint64_t head = row / head_dim, within = row % head_dim, half = head_dim / 2;
+    return head * head_dim + 2 * (within % half) + within / half;
+}
+
+static bool is_same(float a, float b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void compare_task(void *arg, size_t i, unsigned worker)
+{
+    struct pair *p = arg;
+    uint64_t row = i / p->n_segments, col = i % p->n_segments * SEGMENT_NELEMS;
+    size_t n = p->n_cols - col < SEGMENT_NELEMS ? (size_t)(p->n_cols - col) : SEGMENT_NELEMS;
+    struct difference *found = &p->found[i];
+    *found = (struct difference){0};
+    if (cli_interrupted())
+        return;
+    uint64_t other = p->head_dim ? interleaved_row(row, p->head_dim) : row;
+    uint64_t row_a = p->a_interleaved ? other : row, row_b = p->a_interleaved ? row : other;
+    float *a = p->values[worker], *b = a + SEGMENT_NELEMS;
+    rml_tensor_widen(p->a->tensor, p->a->first + row_a * p->n_cols + col, n, a);
+    rml_tensor_widen(p->b->tensor, p->b->first + row_b * p->n_cols + col, n, b);
+    for (size_t k = 0; k < n; k++) {
+        float x = a[k] + p->add_a, y = b[k] + p->add_b;
+        found->sum_squares_a += (double)x * (double)x;
+        if (is_same(x, y))
+            continue;
+        double distance = fabs((double)x - (double)y);
+        if (!isfinite(distance))
+            distance = INFINITY;
+        found->sum_squares += distance * distance;
+        if (found->n++ == 0 || distance > found->largest) {
+            found->largest = distance;
+            found->at = row_a * p->n_cols + col + k;
+            found->a = x;
+            found->b = y;
+        }
+    }
+    if (worker == 0)
+        cli_progress("comparing %s", p->progress);
+}
+
+static struct difference merge(const struct pair *p)
+{
+    struct difference all = {0};
+    for (size_t i = 0; i < p->n_rows * p->n_segments; i++) {
+        const struct difference *f = &p->found[i];
+        all.sum_squares += f->sum_squares;
+        all.sum_squares_a += f->sum_squares_a;
+        if (f->n && (all.n == 0 || f->largest > all.largest)) {
+            all.largest = f->largest;
+            all.at = f->at;
+            all.a = f->a;
+            all.b = f->b;
+        }
+        all.n += f->n;
+    }
+    return all;
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), n_ending = strlen(ending);
+    return n >= n_ending && strcmp(text + n - n_ending, ending) == 0;
+}
+
+static bool is_rotated(const char *name)
+{
+    return strstr(name, ".attn_q.") || strstr(name, ".attn_k.");
+}
+
+/* How the parts are laid out against each other. */
+static void plan(struct pair *p, const struct side *a, const struct side *b)
+{
+    const struct inspect_view *view = p->a;
+    p->n_rows = 1;
+    p->n_cols = inspect_view_nelems(view);
+    if (a->known && b->known) {
+        uint64_t head_dim = a->config.head_dim;
+        if (a->config.rope_pairing != b->config.rope_pairing && is_rotated(view->name) &&
+            b->config.head_dim == head_dim && view->dims[0] % head_dim == 0) {
+            p->head_dim = head_dim;
+            p->a_interleaved = a->config.rope_pairing == RML_ROPE_INTERLEAVED;
+            p->n_rows = view->dims[0];
+            p->n_cols /= p->n_rows;
+        }
+        if (a->config.norm_plus_one != b->config.norm_plus_one &&
+            ends_with(view->name, "norm.weight")) {
+            p->add_a = a->config.norm_plus_one;
+            p->add_b = b->config.norm_plus_one;
+        }
+    }
+    p->n_segments = (p->n_cols + SEGMENT_NELEMS - 1) / SEGMENT_NELEMS;
+}
+
+static bool compare_values(struct pair *p, const struct side *a, const struct side *b,
+                           struct rml_thread_pool *pool, struct difference *all,
+                           struct rml_error *err)
+{
+    plan(p, a, b);
+    size_t n_tasks = (size_t)(p->n_rows * p->n_segments);
+    p->found = malloc((n_tasks + 1) * sizeof *p->found);
+    if (!p->found)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to compare '%s'", p->a->name);
+    rmli_parallel_for(pool, n_tasks, compare_task, p);
+    *all = merge(p);
+    free(p->found);
+    return !cli_interrupted() ||
+           rmli_fail(err, RML_CANCELLED, NULL, -1, "interrupted at the tensor '%s'", p->a->name);
+}
+
+/* ---- One pair of weights -------------------------------------------------------------- */
+
+static json_t *shape_json(const struct inspect_view *view)
+{
+    json_t *shape = json_array();
+    for (int d = 0; d < view->n_dims; d++)
+        json_array_append_new(shape, json_integer((json_int_t)view->dims[d]));
+    return shape;
+}
+
+static json_t *pair_json(const struct pair *p)
+{
+    return json_pack("{so so so ss ss so so}", "name", cli_json_text(p->a->name), "name_a",
+                     cli_json_text(p->a->tensor->name), "name_b", cli_json_text(p->b->tensor->name),
+                     "dtype_a", rml_dtype_traits(p->a->tensor->dtype)->name, "dtype_b",
+                     rml_dtype_traits(p->b->tensor->dtype)->name, "shape_a", shape_json(p->a),
+                     "shape_b", shape_json(p->b));
+}
+
+/* Appends to `list` what differs, if anything does. */
+static bool compare_pair(struct pair *p, const struct side *a, const struct side *b,
+                         struct rml_thread_pool *pool, json_t *list, struct rml_error *err)
+{
+    bool same_shape =
+        p->a->n_dims == p->b->n_dims && memcmp(p->a->dims, p->b->dims, sizeof p->a->dims) == 0;
+    struct difference d = {0};
+    if (same_shape && !compare_values(p, a, b, pool, &d, err))
+        return false;
+    bool same_type = p->a->tensor->dtype == p->b->tensor->dtype;
+    if (same_shape && same_type && d.n == 0)
+        return true;
+    json_t *entry = pair_json(p);
+    json_array_append_new(list, entry);
+    json_object_set_new(entry, "n_different",
+                        same_shape ? json_integer((json_int_t)d.n) : json_null());
+    bool any = d.n > 0;
+    json_object_set_new(entry, "max_abs_difference",
+                        same_shape ? cli_json_real(d.largest) : json_null());
+    json_object_set_new(entry, "relative_rms_difference",
+                        same_shape && d.sum_squares_a > 0
+                            ? cli_json_real(sqrt(d.sum_squares / d.sum_squares_a))
+                            : json_null());
+    json_object_set_new(entry, "element",
+                        any ? inspect_element(p->a->n_dims, p->a->dims, d.at) : json_null());
+    json_object_set_new(entry, "a", any ? cli_json_real((double)d.a) : json_null());
+    json_object_set_new(entry, "b", any ? cli_json_real((double)d.b) : json_null());
+    return true;
+}
+
+/* ---- All of them ----------------------------------------------------------------------- */
+
+static void add_lone(json_t *list, const struct inspect_view *view)
+{
+    json_array_append_new(list, cli_json_text(view->tensor->name));
+}
+
+static bool compare_views(const struct side *a, const struct side *b, float **values,
+                          struct rml_thread_pool *pool, json_t *out, struct rml_error *err)
+{
+    json_t *only_a = json_array(), *only_b = json_array(), *tensors = json_array();
+    size_t i = 0, k = 0, n_compared = 0;
+    bool ok = true;
+    while (ok && (i < a->views.n || k < b->views.n)) {
+        const struct inspect_view *left = i < a->views.n ? &a->views.views[i] : NULL;
+        const struct inspect_view *right = k < b->views.n ? &b->views.views[k] : NULL;
+        int order = !left ? 1 : !right ? -1 : strcmp(left->name, right->name);
+        if (order == 0) {
+            struct pair p = {.a = left, .b = right, .values = values, .progress = left->name};
+            ok = compare_pair(&p, a, b, pool, tensors, err);
+            n_compared++;
+        } else {
+            add_lone(order < 0 ? only_a : only_b, order < 0 ? left : right);
+        }
+        i += order <= 0;
+        k += order >= 0;
+    }
+    cli_progress_clear();
+    json_object_set_new(out, "n_compared", json_integer((json_int_t)n_compared));
+    json_object_set_new(out, "only_a", only_a);
+    json_object_set_new(out, "only_b", only_b);
+    json_object_set_new(out, "tensors", tensors);
+    return ok;
+}
+
+/* Switches of how the file stores what is otherwise equal. */
+static bool is_storage(const char *key)
+{
+    return strcmp(key, "rope_pairing") == 0 || strcmp(key, "norm_plus_one") == 0;
+}
+
+static void compare_configs(const struct side *a, const struct side *b, json_t *list)
+{
+    json_t *left = a->known ? inspect_config(&a->config) : json_object();
+    json_t *right = b->known ? inspect_config(&b->config) : json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach(a->known ? left : right, key, value)
+    {
+        json_t *x = json_object_get(left, key), *y = json_object_get(right, key);
+        if ((x && y && json_equal(x, y)) || (x && y && is_storage(key)))
+            continue;
+        json_array_append_new(list, json_pack("{ss sO sO}", "key", key, "a", x ? x : json_null(),
+                                              "b", y ? y : json_null()));
+    }
+    json_decref(left);
+    json_decref(right);
+}
+
+/* Only of the same kind: hashes of tokenizers are over the bytes of their files. */
+static void compare_tokenizers(const struct side *a, const struct side *b, json_t *list)
+{
+    if (rml_checkpoint_kind(a->cp) != rml_checkpoint_kind(b->cp))
+        return;
+    json_t *left = inspect_tokenizer(a->cp), *right = inspect_tokenizer(b->cp);
+    if (!json_equal(left, right)) {
+        json_t *x = json_object_get(left, "content_sha256");
+        json_t *y = json_object_get(right, "content_sha256");
+        json_array_append_new(list, json_pack("{ss sO sO}", "key", "tokenizer", "a",
+                                              x ? x : json_null(), "b", y ? y : json_null()));
+    }
+    json_decref(left);
+    json_decref(right);
+}
+
+static bool side_init(struct side *side, const struct rml_checkpoint *cp, struct rml_error *err)
+{
+    side->cp = cp;
+    side->known = rml_model_config_read(cp, &side->config, NULL);
+    return inspect_views_init(&side->views, cp, side->known ? &side->config : NULL, err);
+}
+
+static void free_values(float **values, unsigned n)
+{
+    for (unsigned i = 0; values && i < n; i++)
+        free(values[i]);
+    free(values);
+}
+
+static float **make_values(unsigned n, struct rml_error *err)
+{
+    float **values = calloc(n, sizeof *values);
+    bool ok = values != NULL;
+    for (unsigned i = 0; ok && i < n; i++)
+        ok = (values[i] = malloc(2 * SEGMENT_NELEMS * sizeof(float))) != NULL;
+    if (ok)
+        return values;
+    free_values(values, n);
+    rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %u threads", n);
+    return NULL;
+}
+
+json_t *inspect_compare(const struct rml_checkpoint *cp_a, const struct rml_checkpoint *cp_b,
+                        struct rml_thread_pool *pool, struct rml_error *err)
+{
+    struct side *sides = calloc(2, sizeof *sides), *a = sides, *b = sides + 1;
+    float **values = make_values(rml_thread_pool_size(pool), err);
+    json_t *out = json_object(), *config = json_array();
+    bool ok = sides && values && side_init(a, cp_a, err) && side_init(b, cp_b, err);
+    json_object_set_new(out, "equal", json_false());
+    json_object_set_new(out, "config", config);
+    if (ok) {
+        compare_configs(a, b, config);
+        compare_tokenizers(a, b, config);
+        ok = inspect_views_split(&a->views, &b->views, a->known ? &a->config : NULL, err) &&
+             inspect_views_split(&b->views, &a->views, b->known ? &b->config : NULL, err) &&
+             compare_views(a, b, values, pool, out, err);
+    }
+    if (ok && json_array_size(config) == 0 &&
+        json_array_size(json_object_get(out, "only_a")) == 0 &&
+        json_array_size(json_object_get(out, "only_b")) == 0 &&
+        json_array_size(json_object_get(out, "tensors")) == 0)
+        json_object_set_new(out, "equal", json_true());
+    if (sides) {
+        inspect_views_release(&a->views);
+        inspect_views_release(&b->views);
+    }
+    free(sides);
+    free_values(values, rml_thread_pool_size(pool));
+    if (!ok) {
+        json_decref(out);
+        if (err && err->code == RML_OK)
+            rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to compare");
+        return NULL;
+    }
+    return out;
+}
