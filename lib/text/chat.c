@@ -8,6 +8,7 @@
 #include "files/content_hash.h"
 #include "text/chat_layout.h"
 #include "text/growing.h"
+#include "text/tokenizer_private.h"
 
 const struct rml_chat_format *rml_chat_format_by_name(const char *name)
 {
@@ -86,18 +87,20 @@ bool rml_chat_render(const struct rml_chat_format *format, const struct rml_chat
     return ok;
 }
 
-/* The text of a token, terminated; *text stays NULL when there is none. */
+/* The text of a token as the vocabulary writes it, terminated; *text stays NULL when there is
+ * no token. */
 static bool text_of_token(const struct rml_tokenizer *tokenizer, int32_t id, char **text,
                           struct rml_error *err)
 {
-    struct rml_token_info info;
-    if (!rml_tokenizer_token(tokenizer, id, &info))
+    if (id < 0)
         return true;
-    *text = malloc(info.nbytes + 1);
+    size_t nbytes;
+    const char *token = rmli_strings_get(&tokenizer->vocabulary.text, (size_t)id, &nbytes);
+    *text = malloc(nbytes + 1);
     if (!*text)
         return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a token's text");
-    memcpy(*text, info.bytes, info.nbytes);
-    (*text)[info.nbytes] = '\0';
+    memcpy(*text, token, nbytes);
+    (*text)[nbytes] = '\0';
     return true;
 }
 

@@ -356,5 +356,4 @@ const struct rmli_chat_template rmli_chat_templates[] = {
 };
 /* clang-format on */
 
-const size_t rmli_chat_n_templates =
-    sizeof rmli_chat_templates / sizeof rmli_chat_templates[0];
+const size_t rmli_chat_n_templates = sizeof rmli_chat_templates / sizeof rmli_chat_templates[0];

@@ -300,8 +300,8 @@ def write_table(templates, path):
             lines.append(f'    {{"{t["sha256"]}",\n     NULL, "{t["source"]}",\n'
                          f'     "{t["reason"]}"}},')
     lines += ["};", "/* clang-format on */", "",
-              "const size_t rmli_chat_n_templates =",
-              "    sizeof rmli_chat_templates / sizeof rmli_chat_templates[0];", ""]
+              "const size_t rmli_chat_n_templates = "
+              "sizeof rmli_chat_templates / sizeof rmli_chat_templates[0];", ""]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 

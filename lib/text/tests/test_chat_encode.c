@@ -45,7 +45,8 @@ static struct rml_tokenizer *open_tokenizer(json_t *entry)
     cr_assert(mkdtemp(folder));
     char *tokenizer = json_dumps(json_object_get(entry, "tokenizer"), JSON_COMPACT);
     json_t *bos = json_object_get(entry, "bos"), *eos = json_object_get(entry, "eos");
-    char *config = json_dumps(json_pack("{s:O,s:O}", "bos_token", bos, "eos_token", eos), 0);
+    json_t *tokens = json_pack("{s:O,s:O}", "bos_token", bos, "eos_token", eos);
+    char *config = json_dumps(tokens, 0);
     write_file(folder, "config.json", "{}", 2);
     write_file(folder, "model.safetensors", weights, sizeof weights);
     write_file(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
@@ -63,6 +64,7 @@ static struct rml_tokenizer *open_tokenizer(json_t *entry)
     rmdir(folder);
     free(tokenizer);
     free(config);
+    json_decref(tokens);
     return t;
 }
 
