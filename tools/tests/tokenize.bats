@@ -1,0 +1,237 @@
+#!/usr/bin/env bats
+# rml-tokenize as its users see it. Expected ids are those of the tokenizers package
+# (lib/text/tests/cases).
+
+load gguf_bytes
+
+setup() {
+    CASES=$RML_SOURCE_DIR/lib/text/tests/cases
+    FOLDER=$(mktemp -d)
+    cd "$FOLDER"
+    export XDG_CACHE_HOME=$FOLDER/cache
+}
+
+teardown() { rm -rf "$FOLDER"; }
+
+# As run, with standard error apart in $stderr.
+try() {
+    status=0
+    output=$("$@" 2>.stderr) || status=$?
+    stderr=$(<.stderr)
+}
+
+sql() { sqlite3 :memory: "$1"; }
+
+# tokenizer.json of a case file, the texts of its first variant as JSON lines, their ids.
+unpack() {
+    local file=$CASES/$1.json
+    sql "select json_extract(readfile('$file'), '\$.tokenizer')" >tokenizer.json
+    # Of several paths json_extract makes an array, in which the text keeps its escapes.
+    sql "select substr(x, 2, length(x) - 7) from (select json_extract(value, '\$.text', '\$.none') x
+         from json_each(readfile('$file'), '\$.variants[0].cases'))" >texts.jsonl
+    sql "select json_extract(value, '\$.ids')
+         from json_each(readfile('$file'), '\$.variants[0].cases')" >ids.jsonl
+}
+
+# A GGUF of a byte-level vocabulary of six tokens and a recipe that rml does not know.
+small_gguf() {
+    {
+        gguf_head 1 7
+        gguf_key general.architecture 8 && gguf_string nothing
+        gguf_key tokenizer.ggml.model 8 && gguf_string gpt2
+        gguf_key tokenizer.ggml.pre 8 && gguf_string "${1:-gpt-2}"
+        gguf_key tokenizer.ggml.tokens 9 && gguf_strings a b ab 1 2 12
+        gguf_key tokenizer.ggml.merges 9 && gguf_strings "a b" "1 2"
+        gguf_key tokenizer.ggml.token_type 9 && gguf_u32s 1 1 1 1 1 1
+        gguf_key tokenizer.ggml.add_bos_token 7 && gguf_number 1 0
+        gguf_tensor t 0 32 && gguf_fill
+        head -c 128 /dev/zero
+    } >small.gguf
+}
+
+@test "every case of the reference: ids, and back" {
+    for name in bytelevel fallback unigram unknown; do
+        unpack $name
+        rml-tokenize tokenizer.json --jsonl --threads 3 <texts.jsonl | tr -d ' ' >got.jsonl
+        diff ids.jsonl got.jsonl
+        { echo '['; rml-tokenize tokenizer.json --jsonl --decode <ids.jsonl | paste -sd,; echo ']'; } >got.json
+        [ "$(sql "select count(*) from json_each(readfile('$CASES/$name.json'), '\$.variants[0].cases') a
+                  join json_each(readfile('got.json')) b on a.key = b.key
+                  where json_extract(a.value, '\$.decoded') is b.value")" = "$(wc -l <ids.jsonl)" ]
+    done
+}
+
+@test "one text, from the command line and from standard input" {
+    unpack bytelevel
+    [ "$(rml-tokenize tokenizer.json ' ')" = 220 ]
+    [ "$(printf ' ' | rml-tokenize tokenizer.json)" = 220 ]
+    [ "$(printf ' ' | rml-tokenize tokenizer.json -)" = 220 ]
+    [ "$(rml-tokenize tokenizer.json '')" = "" ]
+    [ "$(rml-tokenize tokenizer.json --json ' ')" = '{"ids": [220]}' ]
+    [ "$(rml-tokenize tokenizer.json --jsonl '" "')" = '[220]' ]
+}
+
+@test "decoding gives the bytes back, whatever they are" {
+    unpack bytelevel
+    head -c 3000 "$(command -v rml-tokenize)" | tr -d '\200-\377' >text
+    rml-tokenize tokenizer.json <text | rml-tokenize tokenizer.json --decode | cmp - text
+    printf 'caf\303\251\n' >text
+    rml-tokenize tokenizer.json <text | tr ' ' ',' | rml-tokenize tokenizer.json --decode | cmp - text
+    # A part of a character: raw as text, U+FFFD in JSON
+    id=$(rml-tokenize tokenizer.json "$(printf '\364\217\277\277')" | cut -d ' ' -f 1)
+    [ "$(rml-tokenize tokenizer.json --pieces --decode "$id" | cut -f 2)" = '"\xf4"' ]
+    [ "$(rml-tokenize tokenizer.json --decode "$id" | od -An -tx1)" = " f4" ]
+    [ "$(rml-tokenize tokenizer.json --decode --jsonl "[$id]")" = "$(printf '"\357\277\275"')" ]
+}
+
+@test "NUL and line ends inside JSON strings" {
+    unpack bytelevel
+    printf '"a\\u0000b\\n"\r\n' | rml-tokenize tokenizer.json --jsonl >ids
+    [ "$(rml-tokenize tokenizer.json --jsonl --decode <ids)" = '"a\u0000b\n"' ]
+    rml-tokenize tokenizer.json --decode "$(tr -d '[],' <ids)" | od -An -c >got
+    [ "$(<got)" = "   a  \0   b  \n" ]
+}
+
+@test "special tokens: added, left out, parsed" {
+    unpack fallback
+    run rml-tokenize tokenizer.json --parse-special --pieces '<s>a'
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == *$'\t"<s>"\tspecial' ]]
+    run rml-tokenize tokenizer.json --pieces '<s>a'
+    [[ $output != *special* ]]
+    ids=$(rml-tokenize tokenizer.json --parse-special '<s>a')
+    [[ $(rml-tokenize tokenizer.json --decode "$ids") == *"<s>"* ]]
+    [[ $(rml-tokenize tokenizer.json --decode --no-special "$ids") != *"<s>"* ]]
+}
+
+@test "pieces show bytes in one line each" {
+    unpack bytelevel
+    rml-tokenize tokenizer.json --pieces $'a\n\t"\\' >pieces
+    [ "$(head -n 1 pieces)" = "$(printf '64\t"a"\tnormal')" ]
+    [ "$(awk -F'\t' 'NF != 3' pieces)" = "" ]
+    # Put together again, the pieces are the text, in the escapes of printf.
+    printf "$(cut -f 2 pieces | sed 's/^"//; s/"$//' | tr -d '\n')" | od -An -c >got
+    [ "$(<got)" = '   a  \n  \t   "   \' ]
+    rml-tokenize tokenizer.json --pieces --json a >pieces.json
+    [ "$(sql "select json_extract(readfile('pieces.json'), '\$.pieces[0].hex')")" = 61 ]
+}
+
+@test "a bad line ends the run, with its number, after the lines before it" {
+    unpack bytelevel
+    printf '"a"\n"b"\n{"a": \n"c"\n' >lines
+    try rml-tokenize tokenizer.json --jsonl --threads 2 <lines
+    [ "$status" -eq 1 ]
+    [ "$output" = $'[64]\n[65]' ]
+    [[ $stderr == "rml-tokenize: standard input: line 3: no JSON value, column "* ]]
+    for line in 1 '["a"]' null '"\xff"' '"\ud800"' '' '"a" "b"'; do
+        printf "$line\n" >lines
+        try rml-tokenize tokenizer.json --jsonl <lines
+        [ "$status" -eq 1 ]
+        [[ $stderr == *": line 1: "* ]]
+    done
+    for line in 1 '["a"]' '[1.5]' '[-1]' '[100000]' '[99999999999]'; do
+        try rml-tokenize tokenizer.json --jsonl --decode "$line"
+        [ "$status" -eq 1 ]
+        [[ $stderr == "rml-tokenize: TEXT: line 1: "* ]]
+    done
+    try rml-tokenize tokenizer.json --decode $'1 2\n3 x4'
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "rml-tokenize: TEXT: line 2: 'x4' found, expected an id" ]
+}
+
+@test "the error document" {
+    unpack bytelevel
+    try rml-tokenize tokenizer.json --json --decode 100000
+    [ "$status" -eq 1 ]
+    [ "$(sql "select json_extract('${output//\'/\'\'}', '\$.error.code')")" = invalid-argument ]
+    try rml-tokenize none.json --json a
+    [ "$(sql "select json_extract('${output//\'/\'\'}', '\$.error.code')")" = not-found ]
+}
+
+@test "usage" {
+    try rml-tokenize
+    [ "$status" -eq 2 ]
+    try rml-tokenize a b c
+    [ "$status" -eq 2 ]
+    try rml-tokenize a --jsonl --pieces
+    [ "$status" -eq 2 ]
+    run rml-tokenize --help
+    [ "$status" -eq 0 ]
+    [[ $output == *Example:* ]]
+}
+
+@test "many lines: in order, with little memory" {
+    unpack bytelevel
+    for i in {1..2000}; do echo "\"line $i of many, with some words in it\""; done >few
+    for i in {1..40}; do cat few; done >many
+    rml-tokenize tokenizer.json --jsonl --threads 1 <few >few.ids
+    for i in {1..40}; do cat few.ids; done | cmp - <(cat many | rml-tokenize tokenizer.json --jsonl --threads 4)
+
+    mkfifo pipe
+    rml-tokenize tokenizer.json --jsonl --threads 2 <pipe >out.ids &
+    exec 9>pipe
+    peak_kb() { # after $1 lines of output
+        until [ "$(wc -l <out.ids)" -ge "$1" ]; do sleep 0.05; done
+        awk '$1 == "VmHWM:" { print $2 }' /proc/$!/status
+    }
+    cat many >&9
+    first=$(peak_kb 80000)
+    for i in 1 2 3; do cat many >&9; done
+    last=$(peak_kb 320000)
+    exec 9>&-
+    wait
+    # 10 MB more have passed through; sanitizers keep some of what was freed.
+    [ $((last - first)) -lt 6000 ] || [ "$first" -gt 60000 ]
+}
+
+@test "a partner who sends a line gets its answer at once" {
+    unpack bytelevel
+    coproc TOKENIZE { exec rml-tokenize tokenizer.json --jsonl; }
+    for i in 1 2 3; do
+        echo '"a"' >&"${TOKENIZE[1]}"
+        read -r -t 20 line <&"${TOKENIZE[0]}"
+        [ "$line" = "[64]" ]
+    done
+    eval "exec ${TOKENIZE[1]}>&-"
+    wait
+}
+
+@test "the last line needs no newline, one line may be long" {
+    unpack bytelevel
+    [ "$(printf '"a"\n"b"' | rml-tokenize tokenizer.json --jsonl | tr '\n' ' ')" = "[64] [65] " ]
+    { printf '"'; head -c 3000000 /dev/zero | tr '\0' a; printf '"\n"b"\n'; } >long
+    rml-tokenize tokenizer.json --jsonl <long >ids
+    [ "$(wc -l <ids)" = 2 ]
+    rml-tokenize tokenizer.json --jsonl --decode <ids | cmp - long
+}
+
+@test "a GGUF, and another pre-tokenizer for it" {
+    small_gguf
+    [ "$(rml-tokenize small.gguf ab12)" = "2 5" ]
+    [ "$(rml-tokenize small.gguf --pre starcoder ab12)" = "2 3 4" ]
+    try rml-tokenize small.gguf --pre nonsense ab12
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"small.gguf: pre-tokenizer 'nonsense' is not known, expected one of: "*gpt-2* ]]
+    small_gguf unheard-of
+    try rml-tokenize small.gguf ab12
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"'unheard-of'"* ]]
+    [ "$(rml-tokenize small.gguf --pre gpt-2 ab12)" = "2 5" ]
+    unpack bytelevel
+    try rml-tokenize tokenizer.json --pre gpt-2 a
+    [ "$status" -eq 1 ]
+}
+
+@test "a checkpoint without a tokenizer" {
+    try rml-tokenize "$RML_SOURCE_DIR/goldens/fixtures/llama/model.gguf" a
+    [ "$status" -eq 1 ]
+    [[ $stderr == rml-tokenize:*model.gguf:*tokenizer* ]]
+}
+
+@test "a full disk is an error" {
+    unpack bytelevel
+    [ -w /dev/full ] || skip
+    status=0
+    rml-tokenize tokenizer.json --jsonl '"a"' >/dev/full 2>.stderr || status=$?
+    [ "$status" -eq 1 ]
+}
