@@ -192,6 +192,8 @@ const struct rmli_chat_template rmli_chat_templates[] = {
     {"a4c9919cbbd4acdd51ccffe22da049264b1b73e59055fa58811a99efbd7c8146",
      NULL, "openai-gpt-oss-120b",
      "its text depends on the date"},
+    {"a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8",
+     "qwen3", "Qwen/Qwen3-8B", NULL},
     {"a805e50fed68938a076b07e2e602639611b50b1ced0e50f11eb92f1ba25be4dc",
      "chatml-bos", "NousResearch/Hermes-2-Theta-Llama-3-8B", NULL},
     {"a9c589805d7f938243951f7c505250e31adbd19c99851a3651bc3d832612288c",

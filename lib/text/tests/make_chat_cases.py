@@ -114,6 +114,7 @@ FORMATS = {
     "Qwen/Qwen2-7B-Instruct": "qwen2",
     "Qwen-Qwen2.5-7B-Instruct": "qwen2.5",
     "Qwen-Qwen3-0.6B": "qwen3",
+    "Qwen/Qwen3-8B": "qwen3",
     "Qwen-QwQ-32B": "qwq",
     "01-ai/Yi-1.5-34B-Chat": "yi-1.5",
     "meta-llama/Llama-2-7b-chat-hf": "llama2",
