@@ -107,6 +107,21 @@ Test(content_hash, a_hash_is_remembered_when_the_file_has_settled)
     cr_expect_str_eq(again, text, "a known hash is not written again");
 }
 
+Test(content_hash, looking_into_the_cache_reads_no_file)
+{
+    char hex[RMLI_SHA256_HEX_NBYTES] = "untouched";
+    struct rmli_mapped_file file;
+    temp_write_text("abc", "abc");
+    cr_assert(rmli_mapped_file_init(&file, temp_path("abc"), NULL));
+    cr_expect_not(rmli_sha256_cached(&file, NULL, hex));
+    cr_expect_not(rmli_sha256_cached(&file, temp_path("cache"), hex));
+    cr_expect_str_eq(hex, "untouched");
+    remember_false_hash("abc", "cache");
+    cr_expect(rmli_sha256_cached(&file, temp_path("cache"), hex));
+    cr_expect_str_eq(hex, FALSE_HASH);
+    rmli_mapped_file_release(&file);
+}
+
 Test(content_hash, a_cache_that_cannot_be_used_is_ignored)
 {
     char hex[RMLI_SHA256_HEX_NBYTES];
