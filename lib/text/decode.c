@@ -41,6 +41,8 @@ bool rml_tokenizer_decode(const struct rml_tokenizer *t, const int32_t *ids, siz
 {
     size_t before = out->n;
     int64_t n_tokens = 0;
+    if (!rmli_bytes_reserve(out, 1, err))
+        return false;
     for (size_t i = 0; i < n; i++)
         if (!append_token(t, ids[i], skip_special, &n_tokens, out, err)) {
             out->n = before;
@@ -90,7 +92,8 @@ bool rml_decode_stream_step(struct rml_decode_stream *stream, int32_t id, struct
     const struct rmli_decoder_step *strip = &t->decoder.strip;
     size_t before = out->n;
     int64_t n_tokens = stream->n_tokens;
-    if (!rmli_bytes_append(out, stream->pending, stream->n_pending, err) ||
+    if (!rmli_bytes_reserve(out, 1, err) ||
+        !rmli_bytes_append(out, stream->pending, stream->n_pending, err) ||
         !append_token(t, id, stream->skip_special, &n_tokens, out, err)) {
         out->n = before;
         return false;

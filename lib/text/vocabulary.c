@@ -111,7 +111,6 @@ static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *
     if (!strings_init(&v->text, v->n, total_nbytes, err))
         return false;
     size_t offset = 0;
-    bool scored = false;
     for (size_t id = 0; id < v->n; id++) {
         v->text.offsets[id] = (uint32_t)offset;
         v->kinds[id] = RML_TOKEN_UNUSED;
@@ -125,7 +124,6 @@ static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *
             v->kinds[id] = e->kind;
             v->in_model[id] = e->in_model;
             v->scores[id] = e->score;
-            scored |= e->score != 0;
         }
     }
     v->text.offsets[v->n] = (uint32_t)offset;
