@@ -3,8 +3,8 @@
  * prefixes shared by forks, windows, every mix of dtypes. Used by the Criterion
  * tests and by the plain program for ThreadSanitizer.
  */
-#ifndef RML_MODEL_TESTS_ATTENTION_CASES_H
-#define RML_MODEL_TESTS_ATTENTION_CASES_H
+#ifndef RML_MODEL_TESTS_ATTENTION_ATTENTION_CASES_H
+#define RML_MODEL_TESTS_ATTENTION_ATTENTION_CASES_H
 
 #include "base/rng.h"
 #include "model/attention.h"

@@ -1,5 +1,5 @@
 /* Drawing and running batches for tests of attention. */
-#include "model/tests/attention_cases.h"
+#include "model/tests/attention/attention_cases.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/tests/attention_cases.h"
+#include "model/tests/attention/attention_cases.h"
 
 static int check(struct rmli_rng *rng, const struct attention_limits *limits,
                  struct rml_thread_pool *const *pools, size_t n_pools)

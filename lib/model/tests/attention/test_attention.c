@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "model/tests/attention_cases.h"
+#include "model/tests/attention/attention_cases.h"
 
 #define SEED_TEXT "(RML_TEST_SEED=%llu)"
 #define SEED ((unsigned long long)attention_seed())
