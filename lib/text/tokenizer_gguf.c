@@ -12,6 +12,7 @@
  */
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "files/content_hash.h"
 #include "files/gguf.h"
 #include "text/growing.h"
@@ -98,6 +99,16 @@ static uint8_t kind_of(enum token_type type, const struct rmli_gguf_string *text
     }
 }
 
+static bool is_utf8(struct rmli_gguf_string s)
+{
+    for (size_t i = 0, length; i < s.nbytes; i += length) {
+        length = rmli_utf8_sequence_nbytes((const uint8_t *)s.data + i, s.nbytes - i);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
 static bool read_vocabulary(struct reader *r)
 {
     size_t n = (size_t)r->tokens->nelems;
@@ -113,6 +124,9 @@ static bool read_vocabulary(struct reader *r)
         bool in_model = kind == RML_TOKEN_NORMAL || (kind == RML_TOKEN_ADDED && r->by_score);
         if (text.nbytes > UINT32_MAX)
             return fail(r, RML_FORMAT, r->tokens, "a token is longer than 4 GB");
+        if (!is_utf8(text))
+            return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf),
+                             (int64_t)r->tokens->offset, "token %zu is not UTF-8", i);
         r->entries[i] = (struct rmli_token_entry){
             .text = text.data,
             .nbytes = (uint32_t)text.nbytes,

@@ -3,7 +3,7 @@
 #define RML_TEXT_TOKENIZER_PRIVATE_H
 
 #include "text/added_tokens.h"
-#include "text/decoder.h"
+#include "text/token_decoder.h"
 #include "text/pipeline.h"
 #include "text/tokenizer.h"
 

@@ -57,6 +57,8 @@ static int64_t bytelevel_key(const char *text, size_t nbytes, char *out)
             length = 1;
             continue;
         }
+        if (rmli_utf8_length(text[i]) > nbytes - i)
+            return -1; /* merges of a GGUF may be anything */
         int byte = rmli_bytelevel_byte(rmli_utf8_decode(text + i, &length));
         if (byte < 0)
             return -1;

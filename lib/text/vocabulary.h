@@ -40,7 +40,7 @@ struct rmli_vocabulary {
         int32_t id;
         uint32_t nbytes;
         char *text; /* owned */
-    } *overrides;
+    } * overrides;
     size_t n_overrides, overrides_capacity;
 
     uint64_t *slots; /* hash table of keys of tokens that are in the model */

@@ -11,8 +11,8 @@
  *
  * are the orders that can be worked out like this; others are refused.
  */
-#ifndef RML_TEXT_DECODER_H
-#define RML_TEXT_DECODER_H
+#ifndef RML_TEXT_TOKEN_DECODER_H
+#define RML_TEXT_TOKEN_DECODER_H
 
 #include "text/pattern.h"
 #include "text/pipeline.h"

@@ -1,7 +1,7 @@
 /*
  * Working out what each token stands for.
  */
-#include "text/decoder.h"
+#include "text/token_decoder.h"
 
 #include "text/growing.h"
 #include "text/unicode.h"
