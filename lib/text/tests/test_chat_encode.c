@@ -247,3 +247,74 @@ Test(chat_encode, failure_leaves_the_ids_alone)
     rml_tokenizer_destroy(t);
     json_decref(ids);
 }
+
+static const char *const fragments[] = {
+    "<|im_end|>", "<s>",          "</s>",     "<|eot_id|>",     " ",  "\n", "a",  "é",
+    "日本",       "\xe3\x80\x80", "</think>", "<think>",        "12", "'s", "%c", "\t",
+    "👩",          "<|im_",        "end|>",    "<tool_response>"};
+
+/* A text of up to 11 fragments, into a buffer that holds any. */
+static size_t draw_text(struct rmli_rng *rng, char *text)
+{
+    size_t nbytes = 0;
+    for (uint64_t n = rmli_rng_below(rng, 12); n > 0; n--) {
+        const char *fragment =
+            fragments[rmli_rng_below(rng, sizeof fragments / sizeof fragments[0])];
+        memcpy(text + nbytes, fragment, strlen(fragment));
+        nbytes += strlen(fragment);
+    }
+    return nbytes;
+}
+
+/* Whatever is said, in every format: the ids decode to the rendered text, and contents never make
+ * a special token: there are as many as when nothing is said. */
+Test(chat_encode, ids_are_the_rendered_text)
+{
+    json_t *ids = load("chat_ids.json");
+    struct rml_tokenizer *t = open_tokenizer(json_array_get(json_object_get(ids, "tokenizers"), 0));
+    const struct rml_chat_format *format;
+    struct rmli_rng rng;
+    rmli_rng_seed(&rng, 11);
+    for (size_t f = 0; (format = rml_chat_format_at(f)); f++) {
+        for (int round = 0; round < 60; round++) {
+            static const char *const roles[] = {"user", "assistant"};
+            char texts[5][256];
+            struct rml_chat_message messages[5], silent[5];
+            size_t n = 1 + rmli_rng_below(&rng, 5);
+            for (size_t i = 0; i < n; i++) {
+                messages[i] =
+                    (struct rml_chat_message){roles[i % 2], texts[i], draw_text(&rng, texts[i])};
+                silent[i] = (struct rml_chat_message){roles[i % 2], "x", 1};
+            }
+            struct rml_ids got = {0}, of_silence = {0};
+            struct rml_bytes decoded = {0}, rendered = {0};
+            struct rml_error err = RML_ERROR_INIT;
+            cr_assert(
+                rml_chat_encode(format, t, messages, n, round % 2, &got, &err) &&
+                    rml_chat_encode(format, t, silent, n, round % 2, &of_silence, &err) &&
+                    rml_tokenizer_decode(t, got.ids, got.n, false, &decoded, &err) &&
+                    rml_chat_render(format, messages, n, round % 2, "<s>", "</s>", &rendered, &err),
+                "%s: %s", rml_chat_format_name(format), err.message);
+            cr_expect(decoded.n == rendered.n &&
+                          (decoded.n == 0 || memcmp(decoded.data, rendered.data, decoded.n) == 0),
+                      "%s: round %d", rml_chat_format_name(format), round);
+            size_t n_special = 0, n_expected = 0;
+            struct rml_token_info info;
+            for (size_t i = 0; i < got.n; i++)
+                n_special +=
+                    rml_tokenizer_token(t, got.ids[i], &info) && info.kind == RML_TOKEN_SPECIAL;
+            for (size_t i = 0; i < of_silence.n; i++)
+                n_expected += rml_tokenizer_token(t, of_silence.ids[i], &info) &&
+                              info.kind == RML_TOKEN_SPECIAL;
+            /* GLM 4's template leaves out messages that say nothing; its markers are none here. */
+            cr_expect_eq(n_special, n_expected, "%s: round %d: %zu special tokens, expected %zu",
+                         rml_chat_format_name(format), round, n_special, n_expected);
+            rml_ids_release(&got);
+            rml_ids_release(&of_silence);
+            rml_bytes_release(&decoded);
+            rml_bytes_release(&rendered);
+        }
+    }
+    rml_tokenizer_destroy(t);
+    json_decref(ids);
+}
