@@ -136,7 +136,9 @@ int bench_attention_main(int argc, char **argv)
         .doc = "Times one decode step of an attention layer (32 query heads over 8 key-value heads "
                "of 128: Llama 3 8B): one token's keys and values are stored, its queries attend "
                "over all that is cached. The same layer is used over and over, so the "
-               "processor's caches are as warm as their size allows."};
+               "processor's caches are as warm as their size allows.\v"
+               "Example: what an i8 cache saves at two depths:\n\n"
+               "  rml-bench attention --kv f16,i8 --depth 512,8192"};
     struct bench_kv kv[] = {
         {RML_KV_F32, RML_KV_F32}, {RML_KV_F16, RML_KV_F16}, {RML_KV_I8, RML_KV_I8}};
     uint64_t depth[] = {512, 4096}, threads[] = {0};

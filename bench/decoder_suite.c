@@ -265,7 +265,9 @@ int bench_decoder_main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .doc = "Times prefill and decode, apart, of two layers of TinyLlama 1.1B's shape with "
-               "random weights and a vocabulary of 8192."};
+               "random weights and a vocabulary of 8192.\v"
+               "Example: two weight types by number of threads:\n\n"
+               "  rml-bench decoder --weights q8_0,q4_k --threads 1,2,4"};
     struct bench_kv kv[] = {{RML_KV_F16, RML_KV_F16}};
     uint64_t depth[] = {128}, threads[] = {0};
     struct arguments a = {.weights = {RML_Q8_0, RML_Q4_0},

@@ -67,7 +67,9 @@ static const struct argp check_argp = {
     .args_doc = "CHECKPOINT FILE...",
     .doc = "Compares the checkpoint's numbers with golden files.\n\n"
            "Exits 0 when all agree, 4 when some do not, 6 when a file is about another checkpoint. "
-           "A file's arithmetic, cache types and tolerances hold unless options say otherwise."};
+           "A file's arithmetic, cache types and tolerances hold unless options say otherwise.\v"
+           "Example: does the quantised cache stay within what the golden allows:\n\n"
+           "  rml-golden check model.gguf fact.json --kv i8"};
 
 /* All files are read before any work, so that a bad one costs nothing. */
 static struct golden **read_goldens(const struct check *check, struct rml_error *err)

@@ -152,7 +152,9 @@ static const struct argp record_argp = {
     .args_doc = "CHECKPOINT --tokens IDS -o FILE",
     .doc = "Writes what the checkpoint computes now as a golden file: logits and their logsumexp "
            "at each position, a greedy continuation, and fingerprints of the residual stream after "
-           "each branch of each layer, by which a later check names where it first deviates."};
+           "each branch of each layer, by which a later check names where it first deviates.\v"
+           "Example:\n\n"
+           "  rml-golden record model.gguf --text 'The Treaty of' -o fact.json"};
 
 /* The file's or folder's name, without what every checkpoint has. */
 static char *default_name(const char *checkpoint)

@@ -40,7 +40,9 @@ static const struct argp suite_argp = {
            "goldens/MANIFEST.json).\n\n"
            "Exits 0 when all that could be run agree, 4 when some do not, 6 when a golden is about "
            "another checkpoint, 1 when one could not be run. Checkpoints that are fetched are "
-           "looked for in RML_MODELS_DIR and in the cache folder; those not there are skipped."};
+           "looked for in RML_MODELS_DIR and in the cache folder; those not there are skipped.\v"
+           "Example: all goldens of the repository, as a document:\n\n"
+           "  rml-golden suite --json"};
 
 /* A fetched file that is not the one that the manifest means. */
 static bool is_other_file(struct golden_engine *engine, const struct golden_entry *entry,

@@ -84,7 +84,9 @@ int results_check_main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .doc = "Checks every page, index and reference of the database (exit 1 when it is "
-               "damaged), and lists the runs that died without saying how they ended (exit 0)."};
+               "damaged), and lists the runs that died without saying how they ended (exit 0).\v"
+               "Example:\n\n"
+               "  rml-results check --db results/rml.db"};
     const char *db = NULL;
     struct cli_options common;
     cli_parse(&common, 0, &argp, argc, argv, &db);

@@ -183,7 +183,9 @@ int results_list_main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .doc = "Lists runs, newest first. A run whose process is gone before it could say how it "
-               "ended is 'dead'; one on another machine, heard of within a day, 'elsewhere'."};
+               "ended is 'dead'; one on another machine, heard of within a day, 'elsewhere'.\v"
+               "Example: the ten last runs:\n\n"
+               "  rml-results list --limit 10"};
     struct cli_options common;
     struct arguments a = {.limit = -1};
     cli_parse(&common, CLI_OPT_JSON, &argp, argc, argv, &a);

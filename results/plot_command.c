@@ -82,6 +82,7 @@ static char *list_kinds(int key, const char *text, void *input)
     fprintf(out, "Kinds:\n");
     for (const struct plot_kind *kind = plot_kinds; kind->name; kind++)
         fprintf(out, "  %-20s %s\n", kind->name, kind->summary);
+    fprintf(out, "\nExample:\n\n  rml-results plot %s -o chart.svg", plot_kinds[0].name);
     fclose(out);
     return help; /* freed by argp */
 }

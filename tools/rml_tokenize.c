@@ -139,7 +139,8 @@ static void print_ids(const struct rml_ids *ids)
  * newline that its next prompt needs. */
 static void print_text(const struct rml_bytes *text)
 {
-    fwrite(text->data, 1, text->n, stdout);
+    if (text->n)
+        fwrite(text->data, 1, text->n, stdout);
     if (isatty(STDOUT_FILENO) && (text->n == 0 || text->data[text->n - 1] != '\n'))
         putchar('\n');
 }
@@ -351,7 +352,7 @@ static const struct argp argp = {
            "in JSON as U+FFFD.\n\n"
            "Example: the tokens of a sentence, and a file of texts by four threads:\n\n"
            "  rml-tokenize model.gguf --pieces 'Hello, world'\n"
-           "  jq -c .text corpus.jsonl | rml-tokenize model.gguf --jsonl --threads 4 > ids.jsonl"};
+           "  jq .text corpus.jsonl | rml-tokenize model.gguf --jsonl --threads 4"};
 
 int main(int argc, char **argv)
 {

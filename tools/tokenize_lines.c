@@ -211,7 +211,8 @@ static bool write_out(const struct batch *batch, struct rml_error *err)
 {
     for (size_t i = 0; i < batch->n_tasks; i++) {
         const struct task *task = &batch->tasks[i];
-        fwrite(task->out.data, 1, task->out.n, stdout);
+        if (task->out.n)
+            fwrite(task->out.data, 1, task->out.n, stdout);
         if (task->err.code != RML_OK) {
             *err = task->err;
             return false;
