@@ -12,7 +12,7 @@ bool rmli_added_list_init(struct rmli_added_list *list, const struct rmli_added_
     size_t total_nbytes = 0;
     for (size_t i = 0; i < n; i++)
         total_nbytes += tokens[i].nbytes;
-    list->tokens = rmli_alloc(n, sizeof *list->tokens, err);
+    list->tokens = rmli_alloc(n + 1, sizeof *list->tokens, err); /* n may be 0 */
     if (!list->tokens || !rmli_trie_init(&list->trie, total_nbytes, err))
         return false;
     /* Inserted backwards, so that the first of equal contents stands. */
