@@ -63,6 +63,16 @@ static bool compare_logits(void *user, size_t index, const float *logits)
 
 /* ---- Residual stream ---------------------------------------------------------- */
 
+/* The case's fingerprint of the same place; NULL when it has none. */
+static const struct golden_residual *find_residual(const struct golden_case *c,
+                                                   const struct golden_residual *place)
+{
+    /* No array, not even one of no elements, may be NULL for bsearch. */
+    return c->n_residual == 0
+               ? NULL
+               : bsearch(place, c->residual, c->n_residual, sizeof *place, golden_residual_order);
+}
+
 static void take_residual(void *user, int layer, enum rml_branch branch, size_t n_rows,
                           const size_t *segments, const size_t *positions, const float *x)
 {
@@ -78,8 +88,7 @@ static void take_residual(void *user, int layer, enum rml_branch branch, size_t 
         rows[i].layer = layer;
         rows[i].branch = branch;
         rows[i].position = positions[i];
-        const struct golden_residual *want = bsearch(&rows[i], cmp->c->residual, cmp->c->n_residual,
-                                                     sizeof *want, golden_residual_order);
+        const struct golden_residual *want = find_residual(cmp->c, &rows[i]);
         if (want)
             cmp->got[want - cmp->c->residual] = rows[i];
     }
@@ -131,8 +140,7 @@ static void blame_head(const struct comparison *cmp, int n_layer, struct golden_
 {
     const struct golden_residual place = {
         .layer = n_layer, .branch = RML_BRANCH_OUTPUT, .position = logit->position};
-    if (cmp->settings->compare_residual && bsearch(&place, cmp->c->residual, cmp->c->n_residual,
-                                                   sizeof place, golden_residual_order)) {
+    if (cmp->settings->compare_residual && find_residual(cmp->c, &place)) {
         logit->layer = n_layer;
         logit->branch = "head";
     }

@@ -241,3 +241,40 @@ Test(golden_compare, fault_that_starts_small)
     cr_expect_str_eq(o.first.branch, "feed_forward");
     cr_expect_not(o.first.within);
 }
+
+/* Each part of a case may be missing, and then its array is NULL: alone and right, alone and
+ * wrong. */
+Test(golden_compare, parts_may_be_missing)
+{
+    const struct golden_case whole = recorded;
+    for (int part = 0; part < 3; part++) {
+        recorded = (struct golden_case){
+            .name = whole.name, .tokens = whole.tokens, .n_tokens = 9, .greedy_margin = -1};
+        if (part == 0) {
+            recorded.positions = whole.positions;
+            recorded.n_positions = whole.n_positions;
+        } else if (part == 1) {
+            recorded.greedy = whole.greedy;
+            recorded.n_greedy = whole.n_greedy;
+        } else {
+            recorded.residual = whole.residual;
+            recorded.n_residual = whole.n_residual;
+        }
+        cr_expect(compare().passed, "part %d", part);
+
+        whole.positions[4].logsumexp += 1;
+        whole.greedy[1] = (whole.greedy[1] + 1) % 64;
+        whole.residual[7].norm *= 2;
+        struct golden_outcome o = compare();
+        cr_expect_not(o.passed, "part %d", part);
+        static const enum golden_deviation_kind kinds[] = {GOLDEN_LOGSUMEXP, GOLDEN_GREEDY,
+                                                           GOLDEN_RESIDUAL};
+        cr_expect_eq(o.first.kind, kinds[part]);
+        if (part < 2)
+            cr_expect_null(o.first.branch); /* nothing says that the stream is right */
+        whole.positions[4].logsumexp -= 1;
+        whole.greedy[1] = (whole.greedy[1] + 63) % 64;
+        whole.residual[7].norm /= 2;
+    }
+    recorded = whole;
+}
