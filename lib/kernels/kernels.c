@@ -17,6 +17,15 @@ static const struct rmli_kernels avx2_table = {
     .vector = &rmli_vector_avx2,
     .attention = &rmli_attention_avx2,
 };
+
+/* Only the integer products gain from more: the rest is bound by memory or by the same two
+ * multipliers. */
+static const struct rmli_kernels avx512_table = {
+    .isa = RML_ISA_AVX512,
+    .matmul = &rmli_matmul_avx512,
+    .vector = &rmli_vector_avx2,
+    .attention = &rmli_attention_avx2,
+};
 #endif
 
 const struct rmli_kernels *rmli_kernels_for(enum rml_isa isa)
@@ -26,6 +35,8 @@ const struct rmli_kernels *rmli_kernels_for(enum rml_isa isa)
 #if defined(__x86_64__)
     if (isa == RML_ISA_AVX2 && rml_isa_available(RML_ISA_AVX2))
         return &avx2_table;
+    if (isa == RML_ISA_AVX512 && rml_isa_available(RML_ISA_AVX512))
+        return &avx512_table;
 #endif
     return NULL;
 }

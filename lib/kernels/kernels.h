@@ -73,9 +73,10 @@ typedef void rmli_matmul_i8_fn(float *out, size_t ld_out, const struct rmli_matr
 
 /* Activations in i8: for each block of 32 or 256 elements (by the weight's
  * dtype) scale d = max|x| / 127 in f32 and q = x * (127 / max|x|) rounded to
- * nearest, ties to even; all zero when max|x| is 0. Non-finite input gives a
- * non-finite d, so that it shows in the output. The row's layout is private
- * to the kernels of one table. */
+ * nearest, ties to even; all zero when 127 / max|x| is no finite number (max|x| is
+ * 0, or below about 2^-121). A block with an Inf or NaN has q = 0 and a non-finite d, so
+ * that it shows in the output. The row's layout is private to the kernels of one
+ * table. */
 typedef void rmli_quantize_activations_fn(void *dst, const float *x, size_t n);
 
 struct rmli_matmul_kernels {
@@ -103,11 +104,11 @@ struct rmli_vector_kernels {
     /* dst[i] = x[i] * r * w[i], r = 1 / sqrt(s / n + eps), s = sum of squares in
      * lane order; products left to right. dst may be x. */
     void (*rms_norm)(float *dst, const float *x, const float *w, size_t n, float eps);
-    void (*add)(float *dst, const float *x, size_t n);                   /* dst += x */
-    void (*add_scaled)(float *dst, const float *x, float s, size_t n);   /* dst = fma(s, x, dst) */
-    void (*scale)(float *dst, float s, size_t n);                        /* dst *= s */
-    void (*silu_mul)(float *gate, const float *up, size_t n);      /* gate = silu(gate) * up */
-    void (*gelu_tanh_mul)(float *gate, const float *up, size_t n); /* tanh-approximated GELU */
+    void (*add)(float *dst, const float *x, size_t n);                 /* dst += x */
+    void (*add_scaled)(float *dst, const float *x, float s, size_t n); /* dst = fma(s, x, dst) */
+    void (*scale)(float *dst, float s, size_t n);                      /* dst *= s */
+    void (*silu_mul)(float *gate, const float *up, size_t n);          /* gate = silu(gate) * up */
+    void (*gelu_tanh_mul)(float *gate, const float *up, size_t n);     /* tanh-approximated GELU */
     /* x = softmax(x): maximum subtracted, own exp, sum in lane order (plain
      * additions), one division by the sum for each element. */
     void (*softmax)(float *x, size_t n);
@@ -143,19 +144,19 @@ size_t rmli_kv_head_nbytes(enum rml_kv_dtype dtype, size_t head_dim);
 
 /* A tile of query rows against (part of) one block of keys of one kv head. */
 struct rmli_attention_tile {
-    size_t n_rows;        /* query rows: every head of the group for each query */
+    size_t n_rows; /* query rows: every head of the group for each query */
     size_t head_dim;
-    float scale;          /* applied to each finished dot product */
+    float scale;           /* applied to each finished dot product */
     const float *const *q; /* [n_rows] -> [head_dim] */
-    const uint8_t *first; /* [n_rows] keys [first, last) of the block are seen */
-    const uint8_t *last;  /* by the row; first < last <= RMLI_ATTENTION_BLOCK */
-    float *weights;       /* [n_rows][RMLI_ATTENTION_BLOCK] scores, then exp(score - max);
+    const uint8_t *first;  /* [n_rows] keys [first, last) of the block are seen */
+    const uint8_t *last;   /* by the row; first < last <= RMLI_ATTENTION_BLOCK */
+    float *weights;        /* [n_rows][RMLI_ATTENTION_BLOCK] scores, then exp(score - max);
                              outside [first, last) undefined */
-    float *max;           /* [n_rows] */
-    float *sum;           /* [n_rows] */
-    float *out;           /* [n_rows][head_dim] */
-    const uint8_t *next;  /* a hint: what scores and values may prefetch, for it is read */
-    size_t next_nbytes;   /* after them; 0: nothing */
+    float *max;            /* [n_rows] */
+    float *sum;            /* [n_rows] */
+    float *out;            /* [n_rows][head_dim] */
+    const uint8_t *next;   /* a hint: what scores and values may prefetch, for it is read */
+    size_t next_nbytes;    /* after them; 0: nothing */
 };
 
 struct rmli_attention_kernels {
@@ -194,7 +195,7 @@ struct rmli_kernels {
 };
 
 /* The instances that the table of each ISA is built from. */
-extern const struct rmli_matmul_kernels rmli_matmul_ref, rmli_matmul_avx2;
+extern const struct rmli_matmul_kernels rmli_matmul_ref, rmli_matmul_avx2, rmli_matmul_avx512;
 extern const struct rmli_vector_kernels rmli_vector_ref, rmli_vector_avx2;
 extern const struct rmli_attention_kernels rmli_attention_ref, rmli_attention_avx2;
 

@@ -108,8 +108,8 @@ typedef void rml_residual_fn(void *user, int layer, enum rml_branch branch, size
 struct rml_batch {
     const struct rml_segment *segments;
     size_t n_segments;
-    float *logits;           /* [sum of n_logit_rows][n_vocab], or NULL with a consumer */
-    rml_logits_fn *consumer; /* used when logits is NULL */
+    float *logits;             /* [sum of n_logit_rows][n_vocab], or NULL with a consumer */
+    rml_logits_fn *consumer;   /* used when logits is NULL */
     rml_residual_fn *residual; /* NULL, or sees every row after every branch (and makes the
                                   last layer compute rows that nobody needs) */
     void *user;                /* of consumer and residual */
@@ -122,8 +122,7 @@ struct rml_batch {
  * a sequence given twice or from a cache of another shape; RML_OUT_OF_RANGE when pages or a
  * sequence's limit do not suffice; RML_CANCELLED when the consumer stopped it.
  */
-bool rml_forward(struct rml_context *context, const struct rml_batch *batch,
-                 struct rml_error *err);
+bool rml_forward(struct rml_context *context, const struct rml_batch *batch, struct rml_error *err);
 
 /* The simplest case: n tokens of one sequence. logits [n_vocab] of the last token, or
  * [n_tokens][n_vocab] when all_logits. */

@@ -50,6 +50,10 @@ struct rml_sequence {
     size_t max_tokens;
     size_t n_pages;  /* used entries of the table */
     uint32_t *pages; /* position / 64 -> page number */
+    /* Between reserve and commit: the shared page whose place a copy took. It stays owned, so that
+     * unreserve can put it back as it was. */
+    bool has_replaced;
+    uint32_t replaced;
 };
 
 /* n / 64 rounded up, without overflow. */
@@ -258,10 +262,19 @@ static void drop_pages_from(struct rml_sequence *sequence, size_t n)
         drop_page(sequence->cache, sequence->pages[--sequence->n_pages]);
 }
 
+/* Gives up the page that a copy replaced, if there is one. */
+static void forget_replaced(struct rml_sequence *sequence)
+{
+    if (sequence->has_replaced)
+        drop_page(sequence->cache, sequence->replaced);
+    sequence->has_replaced = false;
+}
+
 void rml_sequence_destroy(struct rml_sequence *sequence)
 {
     if (!sequence)
         return;
+    forget_replaced(sequence);
     drop_pages_from(sequence, 0);
     rmli_free(sequence->pages);
     rmli_free(sequence);
@@ -311,7 +324,8 @@ bool rmli_sequence_reserve(struct rml_sequence *sequence, size_t n, struct rml_e
     if (copy) {
         uint32_t page = take_page(cache);
         copy_slots(cache, page, *last, n_used_slots);
-        drop_page(cache, *last);
+        sequence->has_replaced = true;
+        sequence->replaced = *last;
         *last = page;
     }
     while (sequence->n_pages < n_pages)
@@ -322,11 +336,19 @@ bool rmli_sequence_reserve(struct rml_sequence *sequence, size_t n, struct rml_e
 void rmli_sequence_unreserve(struct rml_sequence *sequence)
 {
     drop_pages_from(sequence, pages_for(sequence->length));
+    if (sequence->has_replaced) {
+        uint32_t *last = &sequence->pages[sequence->length / RML_PAGE_TOKENS];
+        uint32_t copy = *last;
+        *last = sequence->replaced;
+        sequence->replaced = copy;
+        forget_replaced(sequence);
+    }
 }
 
 void rmli_sequence_commit(struct rml_sequence *sequence, size_t n)
 {
     sequence->length += n;
+    forget_replaced(sequence);
 }
 
 static uint8_t *layer_of(const struct rml_sequence *s, uint32_t layer, size_t position)

@@ -69,9 +69,10 @@ void rml_sequence_truncate(struct rml_sequence *sequence, size_t n_tokens);
  * suffice; then nothing has changed. Does not move the length. Allocates no
  * heap memory. */
 bool rmli_sequence_reserve(struct rml_sequence *sequence, size_t n, struct rml_error *err);
-/* Undoes a reserve that will not be used: frees pages past the length. */
+/* Undoes a reserve that will not be used: frees pages past the length and puts a shared page
+ * back where a copy took its place. */
 void rmli_sequence_unreserve(struct rml_sequence *sequence);
-/* Counts n positions as written. */
+/* Counts n positions as written; gives up the page that a copy replaced. */
 void rmli_sequence_commit(struct rml_sequence *sequence, size_t n);
 /* The head row of a reserved or committed position. */
 uint8_t *rmli_sequence_key(const struct rml_sequence *s, uint32_t layer, uint32_t head,

@@ -25,9 +25,12 @@ struct rml_model *rml_model_load(struct rml_checkpoint *cp, struct rml_error *er
         rmli_fail(err, RML_NO_MEMORY, rml_checkpoint_path(cp), -1, "no memory for a model");
         return NULL;
     }
-    if (!rml_model_config_read(cp, &model->config, err) ||
-        !rmli_weights_init(&model->weights, cp, &model->config, err) ||
-        !rmli_model_init_rope(model, err)) {
+    struct rml_error rope_err = RML_ERROR_INIT;
+    bool loaded = rml_model_config_read(cp, &model->config, err) &&
+                  rmli_weights_init(&model->weights, cp, &model->config, err);
+    if (loaded && !rmli_model_init_rope(model, &rope_err))
+        loaded = rmli_fail(err, rope_err.code, rml_checkpoint_path(cp), -1, "%s", rope_err.message);
+    if (!loaded) {
         rml_model_destroy(model);
         return NULL;
     }

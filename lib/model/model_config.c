@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
 #include "model/config_readers.h"
 
 bool rml_model_config_read(const struct rml_checkpoint *cp, struct rml_model_config *config,
@@ -33,10 +34,9 @@ bool rml_model_config_read(const struct rml_checkpoint *cp, struct rml_model_con
 }
 
 /*
- * Bounds of the sizes. The upper ones are far beyond any model and keep every
- * product in range: q and its like have at most 2^20 rows of 2^20, so one
- * layer of 256 experts has less than 3 * 2^50 elements, and 1024 of them fit
- * 64 bits.
+ * Bounds of the sizes: those of the kernels, the others far beyond any model. They keep every
+ * product in range: a matrix has at most 2^17 rows of 2^17, so one layer of 256 experts has less
+ * than 3 * 2^42 elements, and 1024 of them fit 64 bits.
  */
 static const struct {
     const char *what;
@@ -44,11 +44,11 @@ static const struct {
     uint32_t min, max;
 } sizes[] = {
     {"vocabulary size", offsetof(struct rml_model_config, n_vocab), 1, 1 << 24},
-    {"hidden size", offsetof(struct rml_model_config, n_embd), 1, 1 << 20},
+    {"hidden size", offsetof(struct rml_model_config, n_embd), 1, RMLI_MATMUL_MAX_COLS},
     {"number of layers", offsetof(struct rml_model_config, n_layer), 1, RML_MAX_LAYERS},
     {"number of attention heads", offsetof(struct rml_model_config, n_head), 1, 1 << 14},
     {"number of key-value heads", offsetof(struct rml_model_config, n_head_kv), 1, 1 << 14},
-    {"head size", offsetof(struct rml_model_config, head_dim), 2, 1 << 14},
+    {"head size", offsetof(struct rml_model_config, head_dim), 2, RMLI_MAX_HEAD_DIM},
     {"context length", offsetof(struct rml_model_config, n_context), 1, INT32_MAX},
     {"sliding window", offsetof(struct rml_model_config, sliding_window), 0, INT32_MAX},
     {"number of experts", offsetof(struct rml_model_config, n_expert), 0, RML_MAX_EXPERTS},
@@ -77,9 +77,13 @@ static bool validate_sizes(const struct rml_model_config *c, const char *file,
         return rmli_fail(err, RML_FORMAT, file, -1,
                          "the head size is %u, expected an even number (rotary pairs)",
                          c->head_dim);
-    if ((uint64_t)c->n_head * c->head_dim > 1 << 20)
-        return rmli_fail(err, RML_FORMAT, file, -1, "%u heads of %u are more than %u rows",
-                         c->n_head, c->head_dim, 1 << 20);
+    if (c->n_head / c->n_head_kv > RMLI_MAX_HEAD_GROUP)
+        return rmli_fail(err, RML_UNSUPPORTED, file, -1,
+                         "%u attention heads share a key-value head, expected at most %d",
+                         c->n_head / c->n_head_kv, RMLI_MAX_HEAD_GROUP);
+    if ((size_t)c->n_head * c->head_dim > RMLI_MATMUL_MAX_COLS)
+        return rmli_fail(err, RML_UNSUPPORTED, file, -1, "%u heads of %u are more than %zu rows",
+                         c->n_head, c->head_dim, RMLI_MATMUL_MAX_COLS);
     return true;
 }
 
@@ -87,10 +91,10 @@ static bool validate_feed_forward(const struct rml_model_config *c, const char *
                                   struct rml_error *err)
 {
     uint32_t n_ff = c->n_expert ? c->n_ff_expert : c->n_ff;
-    if (n_ff < 1 || n_ff > 1 << 22)
+    if (n_ff < 1 || n_ff > RMLI_MATMUL_MAX_COLS)
         return rmli_fail(err, RML_FORMAT, file, -1,
-                         "the feed-forward size%s is %u, expected 1 to %u",
-                         c->n_expert ? " of an expert" : "", n_ff, 1 << 22);
+                         "the feed-forward size%s is %u, expected 1 to %zu",
+                         c->n_expert ? " of an expert" : "", n_ff, RMLI_MATMUL_MAX_COLS);
     if (c->n_expert && (c->n_expert_used < 1 || c->n_expert_used > c->n_expert))
         return rmli_fail(err, RML_FORMAT, file, -1,
                          "%u experts are used for a token, expected 1 to %u (all of them)",

@@ -3,9 +3,11 @@
 
 #include "base/memory.h"
 
-/* Tasks for each thread that a loop aims at: enough to even out a preempted core,
- * few enough that claiming them costs nothing. */
-#define TASKS_PER_THREAD 32
+/* Tasks for each thread that a loop aims at: enough to even out a preempted core. With many
+ * input rows a task should be tall, since it reads all of them (8 against 32 was worth 7 %). */
+#define TASKS_PER_THREAD_FEW_ROWS 32
+#define TASKS_PER_THREAD_MANY_ROWS 8
+#define MANY_ROWS 16
 
 /* The lowest dtype that takes the same quantised activations. */
 static enum rml_dtype activation_class(enum rml_dtype dtype)
@@ -149,7 +151,9 @@ void rmli_project(const struct rmli_projector *p, const float *x, size_t ld_x, s
     size_t out_rows = 0;
     for (size_t j = 0; j < n_jobs; j++)
         out_rows += jobs[j].n_rows ? jobs[j].matrix->n_rows : 0;
-    size_t wanted_tasks = (size_t)rml_thread_pool_size(p->pool) * TASKS_PER_THREAD;
+    size_t wanted_tasks =
+        rml_thread_pool_size(p->pool) *
+        (size_t)(n_rows < MANY_ROWS ? TASKS_PER_THREAD_FEW_ROWS : TASKS_PER_THREAD_MANY_ROWS);
     size_t grain = RMLI_MATMUL_ROW_GRAIN * (1 + out_rows / (wanted_tasks * RMLI_MATMUL_ROW_GRAIN));
     size_t n_tasks = 0;
     for (size_t j = 0; j < n_jobs; j++)

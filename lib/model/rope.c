@@ -106,8 +106,11 @@ bool rmli_rope_init(struct rmli_rope *rope, uint32_t head_dim, double theta,
     }
     if (!all_finite_and_positive(&r)) {
         rmli_rope_release(&r);
-        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "rope settings give frequencies that are not positive numbers");
+        return rmli_fail(
+            err, RML_INVALID_ARGUMENT, NULL, -1,
+            "a rotary base of %g, scaling factor of %g and attention factor of %g give "
+            "frequencies that are no positive numbers",
+            theta, scaling->factor, scaling->attention_factor);
     }
     *rope = r;
     return true;

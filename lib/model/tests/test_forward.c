@@ -287,6 +287,44 @@ Test(forward, a_consumer_that_stops_takes_the_pass_back)
     tear_down(&fixture);
 }
 
+/* Writing to a shared page copies it; a pass that does not come about puts the page back. */
+Test(forward, a_copied_page_is_given_back)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    set_up(&fixture, NULL);
+    struct rml_sequence *other = rml_sequence_create(fixture.cache, MAX_TOKENS, &err);
+    cr_assert(
+        rml_forward_tokens(fixture.ctx, other, fixture.tokens, 40, false, fixture.logits, &err));
+    rml_sequence_destroy(fixture.sequence);
+    fixture.sequence = rml_sequence_fork(other, 5, &err);
+    size_t n_free = rml_kv_cache_n_free_pages(fixture.cache);
+    struct watch watch = {.stop_after = 1};
+    const struct rml_segment segment = segment_of(10);
+    const struct rml_batch batch = {
+        .segments = &segment, .n_segments = 1, .consumer = watch_logits, .user = &watch};
+    expect_refused(&batch, RML_CANCELLED, "stopped");
+    cr_expect_eq(rml_kv_cache_n_free_pages(fixture.cache), n_free);
+
+    /* The second segment does not fit: the first one's copy goes back too. */
+    struct rml_segment both[] = {segment, {.sequence = other, .tokens = fixture.tokens}};
+    both[1].n_tokens = MAX_TOKENS - 40;
+    struct rml_sequence *filler = rml_sequence_create(fixture.cache, MAX_TOKENS, &err);
+    cr_assert(
+        rml_forward_tokens(fixture.ctx, filler, fixture.tokens, 129, false, fixture.logits, &err));
+    expect_refused(&(struct rml_batch){both, 2, fixture.logits, NULL, NULL, NULL}, RML_OUT_OF_RANGE,
+                   "page");
+
+    /* And both can be written in one batch, each to a page of its own. */
+    both[1].n_tokens = 10;
+    cr_expect(rml_forward(fixture.ctx,
+                          &(struct rml_batch){both, 2, fixture.logits, NULL, NULL, NULL}, &err),
+              "%s", err.message);
+    cr_expect_eq(rml_kv_cache_n_free_pages(fixture.cache), N_PAGES - 3 - 2);
+    rml_sequence_destroy(filler);
+    rml_sequence_destroy(other);
+    tear_down(&fixture);
+}
+
 Test(forward, a_probe_sees_every_row_and_changes_no_bit)
 {
     struct rml_error err = RML_ERROR_INIT;
