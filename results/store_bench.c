@@ -86,6 +86,12 @@ static bool hash_of_model(struct store *store, int64_t model_id, char **hash, st
                               "model %" PRId64 " of a benchmark case is not known", model_id);
 }
 
+/* A count that was computed as a double; NULL when it is negative or NaN. */
+static void query_whole(struct query *q, double x)
+{
+    query_count(q, x >= 0 && x < 0x1p63 ? llround(x) : -1);
+}
+
 /* ---- Rows ------------------------------------------------------------------------------ */
 
 static int64_t upsert_case(struct store *store, const struct store_case *c, const char *key,
@@ -136,9 +142,9 @@ static int64_t insert_result(struct store *store, int64_t run_id, int64_t case_i
     query_text(&q, r->error);
     query_int(&q, r->warmup_iters);
     query_int(&q, r->iters_per_rep);
-    query_real(&q, r->items_per_iter);
-    query_real(&q, r->bytes_per_iter < 0 ? NAN : r->bytes_per_iter);
-    query_real(&q, r->flops_per_iter < 0 ? NAN : r->flops_per_iter);
+    query_whole(&q, r->items_per_iter);
+    query_whole(&q, r->bytes_per_iter);
+    query_whole(&q, r->flops_per_iter);
     query_count(&q, r->rss_bytes);
     query_count(&q, r->kv_bytes);
     query_text(&q, r->output_sha256);
