@@ -241,33 +241,33 @@ static bool start_workers(struct rml_thread_pool *pool, struct rml_error *err)
                      pool->n_threads, strerror(error));
 }
 
-/* RML_THREADS when it is a positive number (a huge one saturates), else 0. */
-static unsigned env_thread_count(void)
+/* *n becomes RML_THREADS, or the default when that is unset or empty. */
+static bool env_thread_count(unsigned *n, struct rml_error *err)
 {
     const char *text = getenv("RML_THREADS");
-    if (!text || *text < '0' || *text > '9')
-        return 0;
+    if (!text || !*text) {
+        *n = rml_default_thread_count();
+        return true;
+    }
     char *end;
     errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end)
-        return 0;
-    return errno || n > UINT_MAX ? UINT_MAX : (unsigned)n;
+    unsigned long value = strtoul(text, &end, 10);
+    bool digits = *text >= '0' && *text <= '9' && !*end; /* strtoul takes blanks and signs */
+    if (!digits || errno || value < 1 || value > RML_MAX_THREADS)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "RML_THREADS is '%s', expected a whole number from 1 to %d", text,
+                         RML_MAX_THREADS);
+    *n = (unsigned)value;
+    return true;
 }
 
 struct rml_thread_pool *rml_thread_pool_create(unsigned n_threads, struct rml_error *err)
 {
-    const char *subject = "";
-    if (n_threads == 0) {
-        n_threads = env_thread_count();
-        if (n_threads > 0)
-            subject = "RML_THREADS: ";
-        else
-            n_threads = rml_default_thread_count();
-    }
+    if (n_threads == 0 && !env_thread_count(&n_threads, err))
+        return NULL;
     if (n_threads > RML_MAX_THREADS) {
-        rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "%s%u threads, expected at most %d", subject,
-                  n_threads, RML_MAX_THREADS);
+        rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "%u threads, expected at most %d", n_threads,
+                  RML_MAX_THREADS);
         return NULL;
     }
     struct rml_thread_pool *pool = rmli_alloc_zeroed(1, sizeof *pool, err);

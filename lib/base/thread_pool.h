@@ -24,8 +24,9 @@ struct rml_thread_pool;
 unsigned rml_default_thread_count(void);
 
 /* n_threads workers including the caller; 0 means RML_THREADS from the
- * environment when it is a positive number, else rml_default_thread_count().
- * At most RML_MAX_THREADS; more is RML_INVALID_ARGUMENT. NULL on failure. */
+ * environment, or rml_default_thread_count() when that is unset or empty. At
+ * most RML_MAX_THREADS; more, or an RML_THREADS that is no number from 1 to
+ * that, is RML_INVALID_ARGUMENT. NULL on failure. */
 #define RML_MAX_THREADS 256
 struct rml_thread_pool *rml_thread_pool_create(unsigned n_threads, struct rml_error *err);
 void rml_thread_pool_destroy(struct rml_thread_pool *pool); /* NULL is allowed */
