@@ -7,6 +7,7 @@
 #include "results/commands.h"
 #include "results/plot.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 
 struct arguments {
@@ -48,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->db = results_db_argument(state, arg);
         return 0;
     case KEY_DATA:
-        a->data = arg;
+        a->data = cli_arg_output(state, "--data", arg);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)

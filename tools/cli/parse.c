@@ -137,6 +137,13 @@ void cli_arg_kv(struct argp_state *state, const char *option, const char *text,
                    text);
 }
 
+const char *cli_arg_output(struct argp_state *state, const char *option, const char *text)
+{
+    if (!*text)
+        argp_error(state, "%s: '' found, expected the name of a file, or -", option);
+    return text;
+}
+
 size_t cli_arg_words(struct argp_state *state, const char *option, const char *text, char ***words)
 {
     size_t n = count_items(text);

@@ -33,6 +33,8 @@ double cli_arg_f64(struct argp_state *state, const char *option, const char *tex
                    double max);
 void cli_arg_kv(struct argp_state *state, const char *option, const char *text,
                 enum rml_kv_dtype *k, enum rml_kv_dtype *v);
+/* The name of a file to write, or "-"; not empty. */
+const char *cli_arg_output(struct argp_state *state, const char *option, const char *text);
 /* Numbers separated by commas, each in [min, max], at least one: *out [n] is the caller's
  * to free. */
 size_t cli_arg_u64_list(struct argp_state *state, const char *option, const char *text,

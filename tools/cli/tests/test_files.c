@@ -104,6 +104,57 @@ Test(output, device_is_not_replaced)
     cr_expect_not_null(strstr(err.message, "No space left"), "%s", err.message);
 }
 
+/* Of any length: what is lost before the end is lost for the same reason. */
+Test(output, reason_of_a_lost_write_is_kept)
+{
+    static const size_t sizes[] = {1, 4096, 65536, 65537, 300000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct rml_error err = RML_ERROR_INIT;
+        struct cli_output output;
+        cr_assert(cli_output_open(&output, "/dev/full", &err));
+        for (size_t k = 0; k < sizes[i]; k++)
+            fputc('x', output.stream);
+        cr_expect_not(cli_output_commit(&output, &err));
+        cr_expect_not_null(strstr(err.message, "No space left"), "%zu: %s", sizes[i], err.message);
+    }
+}
+
+Test(output, target_of_a_link_is_made)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct cli_output output;
+    struct stat st;
+    cr_assert_eq(mkdir("sub", 0755), 0);
+    cr_assert_eq(symlink("sub/second", "first"), 0);
+    cr_assert_eq(symlink("../target", "sub/second"), 0);
+    for (int i = 0; i < 2; i++) { /* not there yet, then there */
+        char text[8];
+        snprintf(text, sizeof text, "%d", i);
+        cr_assert(cli_output_open(&output, "first", &err), "%s", err.message);
+        fputs(text, output.stream);
+        cr_assert(cli_output_commit(&output, &err), "%s", err.message);
+        expect_content("target", text);
+        cr_assert_eq(lstat("first", &st), 0);
+        cr_expect(S_ISLNK(st.st_mode));
+        cr_assert_eq(lstat("sub/second", &st), 0);
+        cr_expect(S_ISLNK(st.st_mode));
+    }
+    cr_expect_eq(system("test \"$(ls -A . sub | grep -c tmp)\" = 0"), 0);
+}
+
+Test(output, stream_can_seek)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct cli_output output;
+    cr_assert(cli_output_open(&output, "new", &err));
+    fputs("abcdef", output.stream);
+    cr_expect_eq(ftello(output.stream), 6);
+    cr_expect_eq(fseeko(output.stream, 1, SEEK_SET), 0);
+    fputs("X", output.stream);
+    cr_assert(cli_output_commit(&output, &err), "%s", err.message);
+    expect_content("new", "aXcdef");
+}
+
 Test(output, names_that_cannot_be)
 {
     struct rml_error err = RML_ERROR_INIT;
@@ -113,6 +164,23 @@ Test(output, names_that_cannot_be)
     rml_error_clear(&err);
     cr_expect_not(cli_output_open(&output, folder, &err));
     cr_expect_not_null(strstr(err.message, "Is a directory"), "%s", err.message);
+
+    static const char *const links[][3] = {
+        {"loop", "loop", "Too many levels"},
+        {"nowhere", "missing/file", "No such file"},
+        {"slash", "missing/", "No such file"},
+    };
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        cr_assert_eq(symlink(links[i][1], links[i][0]), 0);
+        rml_error_clear(&err);
+        cr_expect_not(cli_output_open(&output, links[i][0], &err));
+        cr_expect_str_eq(err.file, links[i][0]);
+        cr_expect_not_null(strstr(err.message, links[i][2]), "%s", err.message);
+    }
+    rml_error_clear(&err);
+    cr_expect_not(cli_output_open(&output, "", &err));
+    cr_expect_eq(err.code, RML_INVALID_ARGUMENT);
+    cr_expect_eq(system("test -z \"$(find . -type f)\""), 0);
 }
 
 TestSuite(paths, .init = make_folder, .fini = remove_folder);
