@@ -34,37 +34,29 @@ bool plot_output_is_known(const char *output)
     return terminal_of(output) != NULL;
 }
 
-/*
- * The script, to be freed: in RML_PLOTS_DIR when that is set; else beside a program that
- * was not installed (build/bin, or build/<flags>/bin, of a source tree); else where
- * `make install` puts it, seen from the program.
- */
+/* The script, to be freed: in RML_PLOTS_DIR when that is set, else where cli_find_data finds it. */
 static char *find_script(const char *kind, struct rml_error *err)
 {
-    static const char *const folders[] = {"../../results/plots", "../../../results/plots",
-                                          "../share/rml/plots", NULL};
     const char *own = getenv("RML_PLOTS_DIR");
-    char *program = cli_program_folder(), *path = NULL;
-    for (int i = 0; own || (program && folders[i]); i++) {
-        int n = own ? asprintf(&path, "%s/%s.gnuplot", own, kind)
-                    : asprintf(&path, "%s/%s/%s.gnuplot", program, folders[i], kind);
-        if (n < 0) {
+    char *in_tree = NULL, *installed = NULL, *path = NULL;
+    if (own) {
+        if (asprintf(&path, "%s/%s.gnuplot", own, kind) < 0)
             path = NULL;
-            break;
-        }
-        if (access(path, R_OK) == 0)
-            break;
-        if (own) {
+        if (path && access(path, R_OK) != 0) {
             rmli_fail(err, RML_NOT_FOUND, path, -1, "plot script cannot be read: %s",
                       strerror(errno));
             free(path);
-            path = NULL;
-            break;
+            return NULL;
         }
-        free(path);
-        path = NULL;
+    } else {
+        if (asprintf(&in_tree, "results/plots/%s.gnuplot", kind) < 0)
+            in_tree = NULL;
+        if (asprintf(&installed, "plots/%s.gnuplot", kind) < 0)
+            installed = NULL;
+        path = in_tree && installed ? cli_find_data(in_tree, installed) : NULL;
+        free(in_tree);
+        free(installed);
     }
-    free(program);
     if (!path)
         rmli_fail(err, RML_NOT_FOUND, NULL, -1,
                   "plot script '%s.gnuplot' is neither in share/rml/plots nor in a source tree; "

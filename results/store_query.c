@@ -15,7 +15,7 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
     int rc = sqlite3_extended_errcode(store->db);
     enum rml_code code = RML_INTERNAL;
     const char *what = sqlite3_errmsg(store->db);
-    int os_errno = 0;
+    const char *cause = NULL;
 
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -34,7 +34,8 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
         code = RML_IO;
-        os_errno = sqlite3_system_errno(store->db);
+        if (sqlite3_system_errno(store->db))
+            cause = strerror(sqlite3_system_errno(store->db));
         break;
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -42,7 +43,8 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
         break;
     case SQLITE_CORRUPT:
         code = RML_FORMAT;
-        what = "database is damaged (see `rml-results check`)";
+        cause = what;
+        what = "database is damaged";
         break;
     case SQLITE_NOTADB:
         code = RML_FORMAT;
@@ -54,8 +56,8 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
     default:
         break;
     }
-    return rmli_fail(err, code, store->path, -1, "%s%s%s while %s", what, os_errno ? ": " : "",
-                     os_errno ? strerror(os_errno) : "", doing);
+    return rmli_fail(err, code, store->path, -1, "%s%s%s while %s", what, cause ? ": " : "",
+                     cause ? cause : "", doing);
 }
 
 bool store_refuse(const struct store *store, struct rml_error *err, enum rml_code code,

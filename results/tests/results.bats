@@ -5,11 +5,6 @@ setup() {
     export HOME
     HOME=$(mktemp -d) && cd "$HOME" || return
     unset XDG_DATA_HOME RML_DB RML_CPU RML_THREADS RML_PLOTS_DIR
-    # A build folder outside the source tree cannot find the scripts by itself.
-    program=$(command -v rml-results)
-    if [ ! -e "${program%/*}/../../results/plots" ] && [ ! -e "${program%/*}/../../../results/plots" ]; then
-        export RML_PLOTS_DIR=$BATS_TEST_DIRNAME/../plots
-    fi
 }
 teardown() { rm -rf "$HOME"; }
 
@@ -25,7 +20,7 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
 @test "a bad command line exits 2 and prints nothing on stdout" {
     for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'check --json' 'list --limit 0' 'list --limit x' 'check extra' 'plot' \
         'plot throughput-by-kv' 'plot nosuch -o x.svg' 'plot throughput-by-kv -o x.pdf' \
-        'plot throughput-by-kv -o svg' 'plot throughput-by-kv extra -o x.svg' 'plot -o x.svg'; do
+        'plot throughput-by-kv -o svg' 'plot throughput-by-kv -o=' 'plot throughput-by-kv -o x.svg --data=' 'plot throughput-by-kv extra -o x.svg' 'plot -o x.svg'; do
         # shellcheck disable=SC2086 # words
         try rml-results $args
         echo "args: $args: status $status: $stderr"
@@ -91,6 +86,13 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     dd if=/dev/urandom of=torn.db bs=4096 seek=$((size / 8192)) count=$((size / 8192 - 1)) conv=notrunc 2>/dev/null
     try rml-results check --db torn.db
     [ "$status" -eq 1 ] && [[ $stderr == *'torn.db: '* ]]
+
+    # A schema that cannot be read is found on opening, and is said for what it is
+    sqlite3 a.db "VACUUM INTO 'schema.db'"
+    sqlite3 schema.db "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE t(' WHERE name = 'run'"
+    try rml-results check --db schema.db
+    [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
+    [[ $stderr == 'rml-results: schema.db: database is damaged: malformed database schema (run)'*' while opening it' ]]
 }
 
 @test "plot: SVG, PNG and text, the same bytes for the same database" {
@@ -110,6 +112,19 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     done
     rml-results plot throughput-by-kv --db a.db -o - | cmp - 1.txt
     [ "$(find . -name '*tmp*' | wc -l)" -eq 0 ]
+}
+
+@test "plot: a program finds its scripts wherever its build folder is" {
+    measure a.db
+    mkdir -p far/away/build/bin
+    cp "$(command -v rml-results)" far/away/build/bin/
+    far/away/build/bin/rml-results plot throughput-by-kv --db a.db -o x.svg
+    grep -q '<svg' x.svg
+    # Scripts of an installation come before those of the tree it was built from
+    mkdir -p far/away/build/share/rml/plots
+    echo 'set nonsense' >far/away/build/share/rml/plots/throughput-by-kv.gnuplot
+    try far/away/build/bin/rml-results plot throughput-by-kv --db a.db -o y.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'share/rml/plots/throughput-by-kv.gnuplot: gnuplot failed'* ]]
 }
 
 @test "plot: the data file has a header and every row" {

@@ -19,6 +19,7 @@ struct build_info {
     const char *compiler;        /* first line of the compiler's --version */
     const char *cflags;          /* those of every file; a kernel's file adds its ISA flags */
     const char *ldflags;
+    const char *source_dir; /* where it was built from: it may be gone by now */
 };
 
 extern const struct build_info build_info;

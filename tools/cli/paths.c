@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/cli/build_info.h"
+
 static char *xdg_path(const char *variable, const char *below_home, const char *name)
 {
     char *path = NULL;
@@ -73,4 +75,27 @@ char *cli_path_join(const char *folder, const char *name)
     if (asprintf(&path, "%s%s%s", folder, n > 0 && folder[n - 1] == '/' ? "" : "/", name) < 0)
         return NULL;
     return path;
+}
+
+static char *if_readable(char *path)
+{
+    if (path && access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+char *cli_find_data(const char *in_tree, const char *installed)
+{
+    /* Seen from build/bin and build/<flags>/bin of a source tree, from PREFIX/bin. */
+    static const char *const folders[] = {"../..", "../../..", "../share/rml"};
+    char *program = cli_program_folder(), *path = NULL;
+    for (size_t i = 0; program && !path && i < sizeof folders / sizeof folders[0]; i++) {
+        char *folder = cli_path_join(program, folders[i]);
+        if (folder)
+            path = if_readable(cli_path_join(folder, i < 2 ? in_tree : installed));
+        free(folder);
+    }
+    free(program);
+    return path ? path : if_readable(cli_path_join(build_info.source_dir, in_tree));
 }

@@ -19,6 +19,13 @@ char *cli_content_hash_cache(void);
 /* The folder that holds the running program. */
 char *cli_program_folder(void);
 
+/*
+ * A file that belongs to the program: `in_tree` in the source tree whose build folder the
+ * program is in; else `installed` in share/rml of its installation; else `in_tree` in the
+ * tree that it was built from, wherever its build folder is. NULL when it is in none of them.
+ */
+char *cli_find_data(const char *in_tree, const char *installed);
+
 /* "a/b" from "a" and "b"; `name` itself when it is absolute. */
 char *cli_path_join(const char *folder, const char *name);
 
