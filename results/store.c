@@ -51,13 +51,13 @@ static bool on_network(const char *path)
     return false;
 }
 
-/* A PRAGMA's integer; -1 with an error. */
-static int64_t pragma(struct store *store, const char *sql, struct rml_error *err)
+/* A PRAGMA's integer, which may be negative in a file that is not ours. */
+static bool pragma(struct store *store, const char *sql, int64_t *value, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store, sql);
-    int64_t value = query_id(&q);
-    return query_release(&q, "opening it", err) ? value : -1;
+    *value = query_id(&q);
+    return query_release(&q, "opening it", err);
 }
 
 /* ---- Schema -------------------------------------------------------------------- */
@@ -65,17 +65,19 @@ static int64_t pragma(struct store *store, const char *sql, struct rml_error *er
 /* *version is the database's; false when it is none of ours, or too new. */
 static bool check_version(struct store *store, int *version, struct rml_error *err)
 {
-    int64_t application = pragma(store, "PRAGMA application_id", err);
-    int64_t user_version = application < 0 ? -1 : pragma(store, "PRAGMA user_version", err);
-    int64_t n_objects =
-        user_version < 0 ? -1 : pragma(store, "SELECT count(*) FROM sqlite_schema", err);
-    if (n_objects < 0)
+    int64_t application, user_version, n_objects;
+    if (!pragma(store, "PRAGMA application_id", &application, err) ||
+        !pragma(store, "PRAGMA user_version", &user_version, err) ||
+        !pragma(store, "SELECT count(*) FROM sqlite_schema", &n_objects, err))
         return false;
     if (application != SCHEMA_APPLICATION_ID && (application != 0 || n_objects > 0))
         return store_refuse(store, err, RML_FORMAT,
-                            "an SQLite database of another program: application_id is 0x%08llx, "
+                            "an SQLite database of another program: application_id is 0x%08x, "
                             "expected 0x%08x",
-                            (unsigned long long)application, SCHEMA_APPLICATION_ID);
+                            (unsigned)application, SCHEMA_APPLICATION_ID);
+    if (user_version < 0)
+        return store_refuse(store, err, RML_FORMAT, "schema version %lld found, expected 0 to %d",
+                            (long long)user_version, schema_n_versions);
     if (user_version > schema_n_versions)
         return store_refuse(store, err, RML_UNSUPPORTED,
                             "schema version %lld is newer than this program, which knows %d; use "

@@ -159,6 +159,22 @@ Test(store, refused_databases)
     run_sql(fixture_path("older.db"), "PRAGMA application_id = 1919773745");
     expect_refused(fixture_path("older.db"), STORE_READ, RML_UNSUPPORTED, "version 0 is older");
 
+    /* The header's numbers have a sign. */
+    static const char *const negative[][2] = {
+        {"PRAGMA application_id = -1; CREATE TABLE t(x)", "application_id is 0xffffffff"},
+        {"PRAGMA application_id = -2147483648", "application_id is 0x80000000"},
+        {"PRAGMA user_version = -1", "schema version -1 found, expected 0 to"},
+        {"PRAGMA application_id = 1919773745; PRAGMA user_version = -2147483648",
+         "schema version -2147483648 found"},
+    };
+    for (size_t i = 0; i < sizeof negative / sizeof negative[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "negative%zu.db", i);
+        run_sql(fixture_path(name), negative[i][0]);
+        expect_refused(fixture_path(name), STORE_WRITE, RML_FORMAT, negative[i][1]);
+        expect_refused(fixture_path(name), STORE_READ, RML_FORMAT, negative[i][1]);
+    }
+
     expect_refused(fixture_path("missing.db"), STORE_READ, RML_NOT_FOUND, "no results database");
     expect_refused(fixture_path("no/such/folder.db"), STORE_WRITE, RML_IO, "unable to open");
     expect_refused(fixture_folder(), STORE_WRITE, RML_IO, "unable to open");
