@@ -64,6 +64,9 @@ static void parse_weights(struct argp_state *state, const char *arg, struct argu
         size_t nbytes;
         if (!rml_dtype_row_nbytes(a->weights[i], 2048, &nbytes))
             argp_error(state, "--weights: rows of this shape are no whole blocks of %s", words[i]);
+        for (size_t j = 0; j < i; j++)
+            if (a->weights[j] == a->weights[i])
+                argp_error(state, "--weights: '%s' found twice", words[i]);
     }
     a->n_weights = n;
     free(words);
@@ -79,6 +82,8 @@ static void parse_arithmetic(struct argp_state *state, const char *arg, struct a
         if (!rml_arithmetic_parse(words[i], &a->arithmetic[i]))
             argp_error(state, "--arithmetic: '%s' found, expected f32 or i8", words[i]);
     }
+    if (n == 2 && a->arithmetic[0] == a->arithmetic[1])
+        argp_error(state, "--arithmetic: '%s' found twice", words[1]);
     a->n_arithmetic = n;
     free(words);
 }

@@ -22,7 +22,8 @@ struct bench_kvs {
     struct bench_kv *values;
 };
 
-/* Each replaces *list (freed); a bad item is a usage error. */
+/* Each replaces *list (freed); a bad item, or one that is there twice, is a usage error: it would
+ * be measured twice, as a case of the same key. */
 void bench_arg_numbers(struct argp_state *state, const char *option, const char *text, uint64_t min,
                        uint64_t max, struct bench_numbers *list);
 void bench_arg_kvs(struct argp_state *state, const char *text, struct bench_kvs *list);

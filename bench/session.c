@@ -71,7 +71,7 @@ int bench_session_end(struct bench_session *session, const struct rml_error *err
     int code = CLI_PASS;
     enum store_run_state state = STORE_COMPLETE;
     if (err->code == RML_CANCELLED) {
-        code = CLI_INTERRUPTED;
+        code = cli_interrupted_code();
         state = STORE_ABORTED;
     } else if (err->code != RML_OK || n_errors > 0 || n_measured == 0) {
         code = CLI_ERROR;

@@ -44,8 +44,8 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row,
 
 /*
  * Ends the run, prints rows and, when *err holds one, the error, and gives everything back.
- * Returns the exit code: 130 when *err is RML_CANCELLED, 1 with any other error, when a row
- * has the status `error` or when nothing was measured, else 0.
+ * Returns the exit code: cli_interrupted_code() when *err is RML_CANCELLED, 1 with any other
+ * error, when a row has the status `error` or when nothing was measured, else 0.
  */
 int bench_session_end(struct bench_session *session, const struct rml_error *err);
 

@@ -117,9 +117,10 @@ int golden_run_end(struct golden_run *run, int exit_code)
 {
     if (!run->store)
         return exit_code;
-    enum store_run_state state = exit_code == CLI_INTERRUPTED ? STORE_ABORTED
-                                 : exit_code == CLI_ERROR     ? STORE_FAILED
-                                                              : STORE_COMPLETE;
+    bool aborted = exit_code == CLI_INTERRUPTED || exit_code == CLI_TERMINATED;
+    enum store_run_state state = aborted                  ? STORE_ABORTED
+                                 : exit_code == CLI_ERROR ? STORE_FAILED
+                                                          : STORE_COMPLETE;
     struct rml_error err = RML_ERROR_INIT;
     if (!store_finish_run(run->store, run->run_id, state, exit_code, &err))
         exit_code = cli_error(&err);

@@ -107,7 +107,7 @@ static int judge_all(struct suite *suite, struct golden_verdict *verdicts, struc
         golden_print_suite(verdicts, n, stdout);
     if (interrupted)
         cli_note("interrupted after %zu of %zu goldens", n, suite->manifest.n_entries);
-    return interrupted ? CLI_INTERRUPTED : (int)golden_exit_code(verdicts, n);
+    return interrupted ? cli_interrupted_code() : (int)golden_exit_code(verdicts, n);
 }
 
 static int run_suite(struct suite *suite)

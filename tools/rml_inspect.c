@@ -18,7 +18,7 @@ static int fail(const struct rml_error *err)
 {
     if (err->code == RML_CANCELLED && cli_interrupted()) {
         cli_error_line(err);
-        return CLI_INTERRUPTED;
+        return cli_interrupted_code();
     }
     return cli_error(err);
 }

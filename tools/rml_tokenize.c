@@ -378,5 +378,5 @@ int main(int argc, char **argv)
     }
     rml_thread_pool_destroy(pool);
     rml_tokenizer_destroy(tokenizer);
-    return !ok ? cli_error(&err) : cli_interrupted() ? CLI_INTERRUPTED : CLI_PASS;
+    return !ok ? cli_error(&err) : cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
 }

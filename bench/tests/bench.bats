@@ -52,6 +52,35 @@ has_results() { # DB N
     done
 }
 
+@test "what stands twice in a list is refused by name" {
+    while IFS='|' read -r arguments expected; do
+        # shellcheck disable=SC2086 # words
+        try rml-bench $arguments --db twice.db
+        echo "$arguments: $stderr"
+        [ "$status" -eq 2 ] && [ -z "$output" ] && [ ! -e twice.db ]
+        [[ $stderr == *"$expected"* ]]
+    done <<'END'
+attention --threads 1,1|--threads: 1 found twice
+attention --depth 16,8,016|--depth: 16 found twice
+attention --kv f16,i8,f16:f16|--kv: 'f16:f16' found twice
+decoder --weights q8_0,q4_0,q8_0|--weights: 'q8_0' found twice
+decoder --arithmetic f32,f32|--arithmetic: 'f32' found twice
+decoder --threads 2,1,2|--threads: 2 found twice
+decoder --depth 0,0|--depth: 0 found twice
+decoder --kv f16:i8,f16:i8|--kv: 'f16:i8' found twice
+END
+}
+
+@test "an RML_THREADS that is no count is an error that names it" {
+    for value in junk 0 -1 257 2x; do
+        RML_THREADS=$value try rml-bench attention "${quick[@]}" --kv f32 --no-db
+        [ "$status" -eq 1 ] && [ -z "$output" ]
+        [[ $stderr == *"RML_THREADS is '$value', expected a whole number from 1 to 256" ]]
+    done
+    RML_THREADS=junk try rml-bench attention "${quick[@]}" --kv f32 --no-db --threads 1
+    [ "$status" -eq 0 ]
+}
+
 @test "--help and --version" {
     rml-bench --help | grep -q attention
     rml-bench attention --help | grep -q -- --depth
@@ -164,20 +193,24 @@ has_results() { # DB N
     [[ $stderr == *'not an SQLite database'* ]]
 }
 
-@test "SIGINT: exit 130, finished cases are kept, the run is aborted" {
-    env --default-signal=INT rml-bench attention --db i.db --kv f32,f16,i8 --reps 500 --depth 16,32 >out 2>err &
+# stopped_by SIGNAL CODE
+stopped_by() {
+    env --default-signal="$1" rml-bench attention --db i.db --kv f32,f16,i8 --reps 500 --depth 16,32 >out 2>err &
     pid=$!
     until_true has_results i.db 1
-    kill -INT $pid
+    kill -"$1" $pid
     status=0
     wait $pid || status=$?
-    [ "$status" -eq 130 ]
+    [ "$status" -eq "$2" ]
     n=$(query i.db "SELECT count(*) FROM result")
     [ "$n" -ge 1 ] && [ "$n" -lt 6 ]
     [ "$(query i.db "SELECT count(*) FROM sample WHERE NOT is_warmup")" -eq $((n * 500)) ]
-    [ "$(query i.db "SELECT state || exit_code FROM run")" = aborted130 ]
+    [ "$(query i.db "SELECT state || exit_code FROM run")" = "aborted$2" ]
     [ "$(grep -c llama-3-8b out)" -eq "$n" ]
 }
+
+@test "SIGINT: exit 130, finished cases are kept, the run is aborted" { stopped_by INT 130; }
+@test "SIGTERM: the same, exit 143" { stopped_by TERM 143; }
 
 @test "SIGKILL: the row stays running and is known to be dead, what was finished is there" {
     rml-bench attention --db k.db --kv f32,f16,i8 --reps 500 --depth 16,32 >out 2>&1 &

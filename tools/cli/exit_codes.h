@@ -13,6 +13,7 @@ enum cli_exit {
     CLI_INCONCLUSIVE = 5,  /* measured, but too noisy to decide */
     CLI_NO_BASELINE = 6,   /* the baseline is missing or of something else */
     CLI_INTERRUPTED = 130, /* SIGINT; everything finished is kept */
+    CLI_TERMINATED = 143,  /* the same after SIGTERM */
 };
 
 #endif

@@ -83,7 +83,7 @@ struct cli_program {
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
 /*
- * What every program does first: SIGINT becomes a flag, a closed pipe becomes a write error,
+ * What every program does first: SIGINT and SIGTERM become a flag, a closed pipe becomes a write error,
  * and at exit standard output is flushed and checked: when something written to it was lost,
  * the program says so and exits with CLI_ERROR. cli_run calls it.
  */
@@ -92,8 +92,10 @@ void cli_start(int argc, char **argv);
 /* The command line as it was typed; ends with NULL. Valid after cli_start. */
 char *const *cli_command_line(int *argc);
 
-/* True after SIGINT: finish the item at hand, keep it, and return CLI_INTERRUPTED. A second
- * SIGINT kills. Safe to poll from any thread. */
+/* True after SIGINT or SIGTERM: finish the item at hand, keep it, and return
+ * cli_interrupted_code(). The same signal again kills. Safe to poll from any thread. */
 bool cli_interrupted(void);
+/* CLI_INTERRUPTED or CLI_TERMINATED, by the first signal that came. */
+int cli_interrupted_code(void);
 
 #endif

@@ -16,17 +16,22 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/report.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* by this signal; 0: by none */
 
-static void on_sigint(int signal_number)
+static void on_signal(int signal_number)
 {
-    (void)signal_number;
-    interrupted = 1;
+    if (!interrupted)
+        interrupted = signal_number;
 }
 
 bool cli_interrupted(void)
 {
     return interrupted != 0;
+}
+
+int cli_interrupted_code(void)
+{
+    return interrupted == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
 }
 
 /* A copy, because getopt moves the words of argv about. */
@@ -109,12 +114,14 @@ void cli_start(int argc, char **argv)
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         json_on_command_line |= strcmp(argv[i], "--json") == 0;
 
-    struct sigaction action = {.sa_handler = on_sigint, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction old;
     /* A program started with SIGINT ignored (nohup, `&` in a script) leaves it so. */
-    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGINT, &action, NULL);
+    const int signals[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
     on_exit(at_exit, NULL);
 }
