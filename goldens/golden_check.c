@@ -122,7 +122,7 @@ static int judge_all(const struct check *check, struct golden **goldens,
         golden_print_cases(verdicts, n_judged, stdout);
     if (interrupted)
         cli_note("interrupted in golden %zu of %zu", n_judged, check->n_files);
-    return interrupted ? CLI_INTERRUPTED : (int)golden_exit_code(verdicts, n_judged);
+    return interrupted ? cli_interrupted_code() : (int)golden_exit_code(verdicts, n_judged);
 }
 
 int golden_check_main(int argc, char **argv)
@@ -147,8 +147,12 @@ int golden_check_main(int argc, char **argv)
         if (pool)
             code = judge_all(&check, goldens, verdicts, &run, pool, &err);
     }
-    if (code == CLI_ERROR)
+    if (code == CLI_ERROR && err.code == RML_CANCELLED) {
+        cli_note("interrupted, nothing was checked");
+        code = cli_interrupted_code();
+    } else if (code == CLI_ERROR) {
         cli_error(&err);
+    }
     code = golden_run_end(&run, code);
 
     rml_thread_pool_destroy(pool);

@@ -42,7 +42,7 @@ struct golden_case {
 };
 
 struct golden {
-    char *path;
+    char *path;      /* or "standard input" */
     char sha256[65]; /* of the file */
     char *name;
     char *source_engine, *source_version, *source_dtype;
@@ -55,18 +55,20 @@ struct golden {
     size_t n_cases; /* at least 1; each compares something */
 };
 
-/* NULL on failure: RML_NOT_FOUND, RML_IO or RML_FORMAT. Keys of no meaning are named by
- * cli_warn and ignored. */
+/* NULL on failure: RML_NOT_FOUND, RML_IO, RML_FORMAT, RML_UNSUPPORTED (too large) or
+ * RML_CANCELLED. "-" is standard input. Keys of no meaning are named by cli_warn and ignored. */
 struct golden *golden_read(const char *path, struct rml_error *err);
 void golden_destroy(struct golden *golden); /* NULL is allowed */
 void golden_release(struct golden *golden); /* of a struct of the caller's */
 
 /* False when the file cannot be about a model of this recipe; the error names the place
- * and the number that does not fit. Of a file to be recorded, greedy may still be NULL. */
+ * and the number that does not fit. */
 bool golden_fits(const struct golden *golden, const struct rml_model_config *config,
                  struct rml_error *err);
 
-/* Positions that the longest case needs: its tokens and all greedy steps but the last. */
+/* Positions that a case needs: its tokens and all greedy steps but the last. */
+size_t golden_case_max_tokens(const struct golden_case *c);
+/* The most that any case needs. */
 size_t golden_max_tokens(const struct golden *golden);
 
 /* Writes the file as golden_read reads it back, number for number; `path` and `sha256` are

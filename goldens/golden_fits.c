@@ -35,7 +35,7 @@ static bool positions_fit(const struct golden_reader *r, const char *place,
     return true;
 }
 
-static size_t tokens_needed(const struct golden_case *c)
+size_t golden_case_max_tokens(const struct golden_case *c)
 {
     return c->n_tokens + (c->n_greedy > 0 ? c->n_greedy - 1 : 0);
 }
@@ -52,10 +52,10 @@ bool golden_fits(const struct golden *golden, const struct rml_model_config *con
         if (!ids_fit(&r, at, c->tokens, c->n_tokens, config->n_vocab))
             return false;
         golden_place(at, place, "greedy");
-        if (!ids_fit(&r, at, c->greedy, c->greedy ? c->n_greedy : 0, config->n_vocab) ||
+        if (!ids_fit(&r, at, c->greedy, c->n_greedy, config->n_vocab) ||
             !positions_fit(&r, place, c, config->n_vocab))
             return false;
-        if (tokens_needed(c) > config->n_context)
+        if (golden_case_max_tokens(c) > config->n_context)
             return golden_refuse(&r, place,
                                  "%zu tokens and %zu greedy steps found, which do not fit the "
                                  "model's %u positions",
@@ -77,7 +77,7 @@ size_t golden_max_tokens(const struct golden *golden)
 {
     size_t most = 0;
     for (size_t i = 0; i < golden->n_cases; i++)
-        if (tokens_needed(&golden->cases[i]) > most)
-            most = tokens_needed(&golden->cases[i]);
+        if (golden_case_max_tokens(&golden->cases[i]) > most)
+            most = golden_case_max_tokens(&golden->cases[i]);
     return most;
 }

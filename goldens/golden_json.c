@@ -4,6 +4,7 @@
 #include "goldens/golden_json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <openssl/evp.h>
@@ -12,49 +13,93 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "goldens/golden_name.h"
+#include "tools/cli/options.h"
 #include "tools/cli/report.h"
 
 /* ---- The whole file ------------------------------------------------------- */
 
-static bool read_whole(const struct golden_reader *r, char **bytes, size_t *nbytes)
+const char *golden_display_name(const char *path)
 {
-    FILE *stream = fopen(r->file, "rb");
-    if (!stream)
-        return rmli_fail(r->err, errno == ENOENT ? RML_NOT_FOUND : RML_IO, r->file, -1,
-                         "cannot open: %s", strerror(errno));
-    struct stat st;
-    if (fstat(fileno(stream), &st) == 0 && S_ISDIR(st.st_mode)) {
-        fclose(stream);
-        return rmli_fail(r->err, RML_IO, r->file, -1, "a folder found, expected a file");
-    }
-    char *buffer = NULL;
-    size_t n = 0, room = 0;
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+static bool fail_errno(const struct golden_reader *r, const char *what)
+{
+    if (errno == EINTR)
+        return rmli_fail(r->err, RML_CANCELLED, r->file, -1, "interrupted");
+    return rmli_fail(r->err, errno == ENOENT ? RML_NOT_FOUND : RML_IO, r->file, -1, "%s: %s", what,
+                     strerror(errno));
+}
+
+static bool refuse_size(const struct golden_reader *r)
+{
+    return rmli_fail(r->err, RML_UNSUPPORTED, r->file, -1,
+                     "too large a file found, expected at most %zu MiB",
+                     GOLDEN_FILE_MAX_NBYTES >> 20);
+}
+
+/* A signal that does not end the program interrupts nothing. */
+static int open_patiently(const char *path)
+{
+    int fd;
+    do
+        fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR && !cli_interrupted());
+    return fd;
+}
+
+static ssize_t read_patiently(int fd, char *buffer, size_t nbytes)
+{
+    ssize_t n;
+    do
+        n = read(fd, buffer, nbytes);
+    while (n < 0 && errno == EINTR && !cli_interrupted());
+    return n;
+}
+
+static bool read_to_end(const struct golden_reader *r, int fd, char **bytes, size_t *nbytes)
+{
+    size_t room = 0;
     for (;;) {
-        if (n == room) {
+        if (*nbytes > GOLDEN_FILE_MAX_NBYTES)
+            return refuse_size(r);
+        if (*nbytes == room) {
             room = room * 2 + 65536;
-            char *bigger = realloc(buffer, room);
-            if (!bigger) {
-                free(buffer);
-                fclose(stream);
+            char *bigger = realloc(*bytes, room);
+            if (!bigger)
                 return rmli_fail(r->err, RML_NO_MEMORY, r->file, -1, "no memory to read it");
-            }
-            buffer = bigger;
+            *bytes = bigger;
         }
-        size_t got = fread(buffer + n, 1, room - n, stream);
-        if (got == 0)
-            break;
-        n += got;
+        ssize_t n = read_patiently(fd, *bytes + *nbytes, room - *nbytes);
+        if (n < 0)
+            return fail_errno(r, "cannot read");
+        if (n == 0)
+            return true;
+        *nbytes += (size_t)n;
     }
-    bool failed = ferror(stream) != 0;
-    fclose(stream);
-    if (failed) {
-        free(buffer);
-        return rmli_fail(r->err, RML_IO, r->file, -1, "cannot read");
-    }
-    *bytes = buffer;
-    *nbytes = n;
-    return true;
+}
+
+/* *bytes is to be freed in any case. */
+static bool read_whole(const struct golden_reader *r, const char *path, char **bytes,
+                       size_t *nbytes)
+{
+    int fd = open_patiently(path);
+    if (fd < 0)
+        return fail_errno(r, "cannot open");
+    struct stat st;
+    bool known = fstat(fd, &st) == 0, ok;
+    if (known && S_ISDIR(st.st_mode))
+        ok = rmli_fail(r->err, RML_IO, r->file, -1, "a folder found, expected a file");
+    else if (known && S_ISREG(st.st_mode) && st.st_size > (off_t)GOLDEN_FILE_MAX_NBYTES)
+        ok = refuse_size(r); /* without reading it */
+    else
+        ok = read_to_end(r, fd, bytes, nbytes);
+    if (fd != STDIN_FILENO)
+        close(fd);
+    return ok;
 }
 
 static bool hash(const void *bytes, size_t nbytes, char hex[65])
@@ -68,12 +113,14 @@ static bool hash(const void *bytes, size_t nbytes, char hex[65])
     return true;
 }
 
-json_t *golden_load_json(const struct golden_reader *r, char sha256[65])
+json_t *golden_load_json(const struct golden_reader *r, const char *path, char sha256[65])
 {
     char *bytes = NULL;
     size_t nbytes = 0;
-    if (!read_whole(r, &bytes, &nbytes))
+    if (!read_whole(r, path, &bytes, &nbytes)) {
+        free(bytes);
         return NULL;
+    }
     json_t *root = NULL;
     json_error_t error;
     if (sha256 && !hash(bytes, nbytes, sha256))
@@ -164,8 +211,9 @@ bool golden_get_number(const struct golden_reader *r, const json_t *object, cons
     return true;
 }
 
-bool golden_get_name(const struct golden_reader *r, const json_t *object, const char *place,
-                     const char *key, bool optional, char **out)
+static bool get_text(const struct golden_reader *r, const json_t *object, const char *place,
+                     const char *key, bool optional, const char *what, size_t max_nbytes,
+                     char **out)
 {
     json_t *value;
     if (!golden_get(r, object, place, key, JSON_STRING, optional, &value))
@@ -175,14 +223,24 @@ bool golden_get_name(const struct golden_reader *r, const json_t *object, const 
     char at[GOLDEN_PLACE_NBYTES];
     golden_place(at, place, key);
     const char *text = json_string_value(value);
-    size_t n = json_string_length(value);
-    if (n == 0)
-        return golden_refuse(r, at, "an empty string found, expected a name");
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return golden_refuse(r, at, "a control character found, expected a name");
+    const char *fault = golden_name_fault(text, json_string_length(value), max_nbytes);
+    if (fault)
+        return golden_refuse(r, at, "%s found, expected a %s of at most %zu bytes", fault, what,
+                             max_nbytes);
     *out = strdup(text);
     return *out || rmli_fail(r->err, RML_NO_MEMORY, r->file, -1, "no memory");
+}
+
+bool golden_get_name(const struct golden_reader *r, const json_t *object, const char *place,
+                     const char *key, bool optional, char **out)
+{
+    return get_text(r, object, place, key, optional, "name", GOLDEN_NAME_NBYTES, out);
+}
+
+bool golden_get_path(const struct golden_reader *r, const json_t *object, const char *place,
+                     const char *key, bool optional, char **out)
+{
+    return get_text(r, object, place, key, optional, "path", GOLDEN_PATH_NBYTES, out);
 }
 
 bool golden_get_integer(const struct golden_reader *r, const json_t *object, const char *place,

@@ -14,9 +14,21 @@ struct golden_reader {
     struct rml_error *err;
 };
 
-/* Parses a whole file that must hold one JSON object without duplicate keys. *sha256, unless
- * NULL, becomes the hash of its bytes. NULL on failure. */
-json_t *golden_load_json(const struct golden_reader *r, char sha256[65]);
+/* Most bytes of a file: parsed, it takes about ten times as much memory. */
+#define GOLDEN_FILE_MAX_NBYTES ((size_t)256 << 20)
+
+/* How errors call the file of this path: "standard input" for "-". */
+const char *golden_display_name(const char *path);
+
+/*
+ * Parses a whole file that must hold one JSON object without duplicate keys. *sha256, unless
+ * NULL, becomes the hash of its bytes. NULL on failure.
+ *
+ * "-" is standard input. Pipes are read to their end, so one that nobody writes to is waited
+ * for, as cat does, until a signal: RML_CANCELLED. More than GOLDEN_FILE_MAX_NBYTES, which a
+ * device may give without end, is RML_UNSUPPORTED.
+ */
+json_t *golden_load_json(const struct golden_reader *r, const char *path, char sha256[65]);
 
 /* Records "PLACE: ..." as RML_FORMAT and returns false. */
 bool golden_refuse(const struct golden_reader *r, const char *place, const char *format, ...)
@@ -34,8 +46,11 @@ bool golden_get(const struct golden_reader *r, const json_t *object, const char 
  * was when an optional one is missing. */
 bool golden_get_number(const struct golden_reader *r, const json_t *object, const char *place,
                        const char *key, double min, bool optional, double *out);
-/* A string that is not empty and without control characters, copied. */
+/* A string that golden_name_fault lets pass (goldens/golden_name.h), copied: a name, and a path,
+ * which may be longer. */
 bool golden_get_name(const struct golden_reader *r, const json_t *object, const char *place,
+                     const char *key, bool optional, char **out);
+bool golden_get_path(const struct golden_reader *r, const json_t *object, const char *place,
                      const char *key, bool optional, char **out);
 /* An integer in [min, max]. */
 bool golden_get_integer(const struct golden_reader *r, const json_t *object, const char *place,

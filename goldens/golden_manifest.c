@@ -58,8 +58,8 @@ static bool read_entry(const struct golden_reader *r, const json_t *object, cons
     golden_warn_unknown(r, object, place, "golden checkpoint model_file sha256 note");
     char *golden = NULL, *checkpoint = NULL;
     json_t *sha256 = NULL;
-    bool ok = golden_get_name(r, object, place, "golden", false, &golden) &&
-              golden_get_name(r, object, place, "checkpoint", true, &checkpoint) &&
+    bool ok = golden_get_path(r, object, place, "golden", false, &golden) &&
+              golden_get_path(r, object, place, "checkpoint", true, &checkpoint) &&
               golden_get_name(r, object, place, "model_file", true, &entry->model_file) &&
               golden_get(r, object, place, "sha256", JSON_STRING, true, &sha256);
     if (ok && !checkpoint == !entry->model_file)
@@ -115,7 +115,7 @@ static bool read_entries(const struct golden_reader *r, const json_t *root, cons
 
 bool golden_manifest_read(struct golden_manifest *manifest, const char *path, struct rml_error *err)
 {
-    struct golden_reader r = {.file = path, .err = err};
+    struct golden_reader r = {.file = golden_display_name(path), .err = err};
     *manifest = (struct golden_manifest){.path = strdup(path)};
     char *folder = strdup(path);
     bool ok = manifest->path && folder;
@@ -124,7 +124,7 @@ bool golden_manifest_read(struct golden_manifest *manifest, const char *path, st
         char *slash = strrchr(folder, '/');
         if (slash)
             slash[slash == folder] = 0; /* "/x" is in "/" */
-        root = golden_load_json(&r, NULL);
+        root = golden_load_json(&r, path, NULL);
         ok = root && golden_check_format(&r, root, "rml-golden-manifest") &&
              read_entries(&r, root, slash ? folder : ".", manifest);
     } else
@@ -141,14 +141,7 @@ char *golden_manifest_find(struct rml_error *err)
     char *path = if_exists(strdup("goldens/MANIFEST.json"));
     if (path)
         return path;
-    /* build/bin and build/HASH/bin in the source tree, PREFIX/bin of an installation. */
-    static const char *const places[] = {"../../goldens/MANIFEST.json",
-                                         "../../../goldens/MANIFEST.json",
-                                         "../share/rml/goldens/MANIFEST.json"};
-    char *folder = cli_program_folder();
-    for (size_t i = 0; folder && !path && i < sizeof places / sizeof places[0]; i++)
-        path = if_exists(cli_path_join(folder, places[i]));
-    free(folder);
+    path = cli_find_data("goldens/MANIFEST.json", "goldens/MANIFEST.json");
     if (!path)
         rmli_fail(err, RML_NOT_FOUND, "goldens/MANIFEST.json", -1,
                   "not found here nor near the program, expected the name of a manifest");

@@ -6,7 +6,8 @@
  *         {"golden": "fixtures/llama/golden.json", "checkpoint": "fixtures/llama/hf"},
  *         {"golden": "real/x.json", "model_file": "x.gguf", "sha256": "..."} ] }
  *
- * Paths count from the manifest's folder. A `checkpoint` is part of the tree; a
+ * Paths count from the manifest's folder, or from the working folder when it comes from
+ * standard input ("-"). A `checkpoint` is part of the tree; a
  * `model_file` is fetched, and looked up by that name in RML_MODELS_DIR, then in
  * $XDG_CACHE_HOME/rml/models (~/.cache/rml/models).
  */

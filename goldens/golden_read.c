@@ -359,14 +359,14 @@ static bool read_head(const struct golden_reader *r, const json_t *root, struct 
 
 struct golden *golden_read(const char *path, struct rml_error *err)
 {
-    struct golden_reader r = {.file = path, .err = err};
+    struct golden_reader r = {.file = golden_display_name(path), .err = err};
     struct golden *golden = calloc(1, sizeof *golden);
-    if (!golden || !(golden->path = strdup(path))) {
+    if (!golden || !(golden->path = strdup(r.file))) {
         no_memory(&r);
         golden_destroy(golden);
         return NULL;
     }
-    json_t *root = golden_load_json(&r, golden->sha256);
+    json_t *root = golden_load_json(&r, path, golden->sha256);
     bool ok = root && golden_check_format(&r, root, "rml-golden") && read_head(&r, root, golden) &&
               read_cases(&r, root, golden);
     json_decref(root);

@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "goldens/golden_capture.h"
+#include "goldens/golden_json.h"
+#include "goldens/golden_name.h"
 #include "tools/cli/build_info.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parse.h"
@@ -65,6 +68,14 @@ static const struct argp_option record_options[] = {
     {0},
 };
 
+static void check_name(struct argp_state *state, const char *option, const char *name)
+{
+    const char *fault = golden_name_fault(name, strlen(name), GOLDEN_NAME_NBYTES);
+    if (fault)
+        argp_error(state, "%s: %s found, expected a name of at most %d bytes", option, fault,
+                   GOLDEN_NAME_NBYTES);
+}
+
 static void add_case(struct argp_state *state, struct record *record, const char *ids)
 {
     struct golden *golden = &record->golden;
@@ -95,16 +106,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                       "%s is not supported yet, as text is not encoded here; expected --tokens",
                       key == KEY_TEXT ? "--text" : "--messages"));
     case KEY_CASE:
+        check_name(state, "--case", arg);
         free(record->case_name);
-        if (!*arg || !(record->case_name = strdup(arg)))
-            argp_error(state, "--case: '%s' found, expected a name", arg);
+        record->case_name = strdup(arg);
+        if (!record->case_name)
+            argp_failure(state, CLI_ERROR, 0, "no memory for a name");
         return 0;
     case 'o':
-        record->output = arg;
+        record->output = cli_arg_output(state, "-o", arg);
         return 0;
     case KEY_NAME:
-        if (!*arg)
-            argp_error(state, "--name: '' found, expected a name");
+        check_name(state, "--name", arg);
         record->name = arg;
         return 0;
     case KEY_TOP:
@@ -138,6 +150,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "expected at least one --tokens");
         if (!record->output)
             argp_error(state, "expected -o FILE");
+        if (record->options.json && strcmp(record->output, "-") == 0)
+            argp_error(state, "--json and -o - exclude each other");
         if (record->case_name)
             argp_error(state, "--case: '%s' found, expected a case after it", record->case_name);
         return 0;
@@ -154,9 +168,10 @@ static const struct argp record_argp = {
            "at each position, a greedy continuation, and fingerprints of the residual stream after "
            "each branch of each layer, by which a later check names where it first deviates.\v"
            "Example:\n\n"
-           "  rml-golden record model.gguf --text 'The Treaty of' -o fact.json"};
+           "  rml-golden record model.gguf --case fact --tokens 504,3575 -o fact.json"};
 
-/* The file's or folder's name, without what every checkpoint has. */
+/* The file's or folder's name, without what every checkpoint has; "unnamed" when that can be no
+ * name. */
 static char *default_name(const char *checkpoint)
 {
     char *copy = strdup(checkpoint);
@@ -168,7 +183,9 @@ static char *default_name(const char *checkpoint)
     if (n > 5 && strcmp(copy + n - 5, ".gguf") == 0)
         copy[n - 5] = 0;
     char *slash = strrchr(copy, '/');
-    char *name = strdup(slash && slash[1] ? slash + 1 : copy);
+    const char *last = slash && slash[1] ? slash + 1 : copy;
+    bool fits = !golden_name_fault(last, strlen(last), GOLDEN_NAME_NBYTES);
+    char *name = strdup(fits ? last : "unnamed");
     free(copy);
     return name;
 }
@@ -185,12 +202,11 @@ static bool fill_head(struct record *record, struct golden_engine *engine, struc
     golden->source_engine = strdup("rml");
     golden->source_version = strdup(build_info.version);
     golden->source_dtype = strdup("float32");
-    golden->path = strdup(record->checkpoint); /* of errors: the ids are the user's */
     golden->arithmetic = options->arithmetic_given ? options->arithmetic : RML_ARITHMETIC_F32;
     golden->k_dtype = options->kv_given ? options->k_dtype : RML_KV_F32;
     golden->v_dtype = options->kv_given ? options->v_dtype : RML_KV_F32;
     return (golden->model_arch && golden->name && golden->source_engine && golden->source_version &&
-            golden->source_dtype && golden->path) ||
+            golden->source_dtype) ||
            rmli_fail(err, RML_NO_MEMORY, record->checkpoint, -1, "no memory for names");
 }
 
@@ -204,6 +220,52 @@ static int refuse_nonfinite(const struct record *record, const struct golden_cas
     return CLI_MISMATCH;
 }
 
+/* The ids are the user's, not a file's. */
+static bool tokens_fit(const struct golden *golden, const struct rml_model_config *config,
+                       struct rml_error *err)
+{
+    for (size_t i = 0; i < golden->n_cases; i++) {
+        const struct golden_case *c = &golden->cases[i];
+        for (size_t j = 0; j < c->n_tokens; j++)
+            if ((uint32_t)c->tokens[j] >= config->n_vocab)
+                return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                                 "--tokens: id %d found, the vocabulary has %u ids",
+                                 (int)c->tokens[j], config->n_vocab);
+        if (golden_case_max_tokens(c) > config->n_context)
+            return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                             "--tokens: %zu tokens and %zu greedy steps found, the model has %u "
+                             "positions",
+                             c->n_tokens, c->n_greedy, config->n_context);
+    }
+    return true;
+}
+
+/* Nothing is left behind on failure. */
+static bool write_file(const struct record *record, const char *isa, struct rml_error *err)
+{
+    struct cli_output output;
+    if (!cli_output_open(&output, record->output, err))
+        return false;
+    golden_write(&record->golden, isa, output.stream);
+    if (ftello(output.stream) > (off_t)GOLDEN_FILE_MAX_NBYTES) { /* of a pipe: -1 */
+        cli_output_abandon(&output);
+        return rmli_fail(err, RML_UNSUPPORTED, record->output, -1,
+                         "golden of more than %zu MiB, which no check would read; expected fewer "
+                         "tokens, or --top",
+                         GOLDEN_FILE_MAX_NBYTES >> 20);
+    }
+    return cli_output_commit(&output, err);
+}
+
+static void print_document(const struct record *record)
+{
+    json_t *document = json_pack("{s:o, s:s, s:I}", "file", cli_json_text(record->output), "name",
+                                 record->golden.name, "cases", (json_int_t)record->golden.n_cases);
+    if (document)
+        cli_json_print(document, 9);
+    json_decref(document);
+}
+
 static int record_all(struct record *record, struct golden_engine *engine, struct rml_error *err)
 {
     struct golden *golden = &record->golden;
@@ -211,7 +273,7 @@ static int record_all(struct record *record, struct golden_engine *engine, struc
         return CLI_ERROR;
     for (size_t i = 0; i < golden->n_cases; i++)
         golden->cases[i].n_greedy = record->capture.n_greedy;
-    bool ok = golden_fits(golden, rml_model_config(engine->model), err) &&
+    bool ok = tokens_fit(golden, rml_model_config(engine->model), err) &&
               golden_engine_configure(engine, golden->arithmetic, golden->k_dtype, golden->v_dtype,
                                       golden_max_tokens(golden), err);
     for (size_t i = 0; ok && i < golden->n_cases; i++) {
@@ -221,11 +283,11 @@ static int record_all(struct record *record, struct golden_engine *engine, struc
         if (nonfinite.kind != GOLDEN_NO_DEVIATION)
             return refuse_nonfinite(record, &golden->cases[i], &nonfinite);
     }
-    struct cli_output output;
-    if (!ok || !cli_output_open(&output, record->output, err))
-        return err->code == RML_CANCELLED ? CLI_INTERRUPTED : CLI_ERROR;
-    golden_write(golden, rml_isa_name(rml_context_isa(engine->context)), output.stream);
-    return cli_output_commit(&output, err) ? CLI_PASS : CLI_ERROR;
+    if (!ok || !write_file(record, rml_isa_name(rml_context_isa(engine->context)), err))
+        return err->code == RML_CANCELLED ? cli_interrupted_code() : CLI_ERROR;
+    if (record->options.json)
+        print_document(record);
+    return CLI_PASS;
 }
 
 int golden_record_main(int argc, char **argv)
@@ -241,7 +303,7 @@ int golden_record_main(int argc, char **argv)
     record->golden.logit_abs = record->golden.logsumexp_abs = RECORD_LOGIT_ABS;
     record->golden.residual_rel = RECORD_RESIDUAL_REL;
     record->capture = (struct golden_capture_settings){.n_top = 8, .n_greedy = 8, .residual = true};
-    cli_parse(&record->options, CLI_OPT_RUN_MODEL, &record_argp, argc, argv, record);
+    cli_parse(&record->options, CLI_OPT_RUN_MODEL | CLI_OPT_JSON, &record_argp, argc, argv, record);
 
     struct rml_error err = RML_ERROR_INIT;
     struct golden_engine engine = {0};
@@ -251,7 +313,7 @@ int golden_record_main(int argc, char **argv)
         code = record_all(record, &engine, &err);
     if (code == CLI_ERROR)
         cli_error(&err);
-    else if (code == CLI_INTERRUPTED)
+    else if (err.code == RML_CANCELLED)
         cli_note("interrupted, nothing was written");
     cli_progress_clear();
     golden_engine_release(&engine);

@@ -78,14 +78,14 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
     [[ $output == *"'x' found, expected token ids"* ]]
     run rml-golden record "$LLAMA" --tokens 1,64 -o g.json
     [ "$status" -eq 1 ]
-    [[ $output == *"cases[0].tokens[1]: id 64 found"* ]]
+    [ "$output" = "rml-golden: --tokens: id 64 found, the vocabulary has 64 ids" ]
     [ ! -e g.json ]
 }
 
 @test "a prompt beyond the model's context is an error" {
     run rml-golden record "$LLAMA" --tokens "$(yes 1 | head -n 5000 | paste -sd,)" -o g.json
     [ "$status" -eq 1 ]
-    [[ $output == *"5000 tokens and 8 greedy steps found, which do not fit"* ]]
+    [[ $output == "rml-golden: --tokens: 5000 tokens and 8 greedy steps found, the model has "*" positions" ]]
 }
 
 @test "check --json has every key that is fixed" {
@@ -298,7 +298,8 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
     [ "$status" -eq 6 ]
 }
 
-@test "SIGINT keeps what was finished and exits 130" {
+# stopped_by SIGNAL CODE: in the midst of a long suite
+stopped_by() {
     record
     for i in {1..4000}; do
         printf '{"golden": "golden.json", "checkpoint": "%s"},\n' "$LLAMA"
@@ -306,18 +307,122 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
     { echo '{"format": "rml-golden-manifest", "version": 1, "entries": ['; cat entries
       printf '{"golden": "golden.json", "checkpoint": "%s"}]}' "$LLAMA"; } >m.json
     # bats starts background jobs with SIGINT ignored; env restores it
-    env --default-signal=INT rml-golden suite m.json >out 2>err &
+    env --default-signal="$1" rml-golden suite m.json >out 2>err &
     pid=$!
     for i in {1..200}; do
         [ "$(sqlite3 -cmd '.timeout 2000' "$RML_DB" 'select count(*) > 3 from golden' 2>/dev/null)" = 1 ] && break
         sleep 0.05
     done
-    kill -INT $pid
+    kill -"$1" $pid
     status=0
     wait $pid || status=$?
-    [ "$status" -eq 130 ]
+    [ "$status" -eq "$2" ]
     grep -q 'interrupted after' err
     grep -q pass out
-    [ "$(sql 'select state, exit_code from run')" = "aborted|130" ]
+    [ "$(sql 'select state, exit_code from run')" = "aborted|$2" ]
     [ "$(sql 'select count(*) > 3 from golden')" = 1 ]
+}
+
+@test "SIGINT keeps what was finished and exits 130" { stopped_by INT 130; }
+@test "SIGTERM keeps what was finished and exits 143" { stopped_by TERM 143; }
+
+@test "a golden that never comes is waited for until a signal" {
+    mkfifo pipe
+    for signal in 2:130 15:143; do
+        env --default-signal=INT rml-golden check "$LLAMA" pipe >out 2>err &
+        pid=$!
+        until grep -qs 'SigCgt:.*4..2$' /proc/$pid/status; do sleep 0.05; done
+        sleep 0.3
+        kill -${signal%:*} $pid
+        status=0
+        wait $pid || status=$?
+        [ "$status" -eq ${signal#*:} ]
+        grep -q 'interrupted, nothing was checked' err
+    done
+}
+
+@test "a golden or manifest may come through a pipe or standard input" {
+    record
+    rml-golden check "$LLAMA" <(cat golden.json)
+    try rml-golden check "$LLAMA" - --json <golden.json
+    [ "$status" -eq 0 ]
+    [ "$(json '$.files[0].file')" = - ]
+    entry='{"golden": "golden.json", "checkpoint": "'$LLAMA'"}'
+    echo '{"format": "rml-golden-manifest", "version": 1, "entries": ['"$entry"']}' | rml-golden suite -
+    echo '{' >bad.json
+    try rml-golden check "$LLAMA" - <bad.json
+    [ "$status" -eq 1 ]
+    [[ $stderr == "rml-golden: standard input: line "* ]]
+}
+
+@test "files without end or beyond the limit are refused, at once where that can be" {
+    truncate -s 10G sparse
+    for file in sparse /dev/zero <(cat /dev/zero); do
+        try timeout 60 rml-golden check "$LLAMA" "$file"
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"too large a file found, expected at most 256 MiB" ]]
+        try timeout 60 rml-golden suite "$file"
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"too large a file found, expected at most 256 MiB" ]]
+    done
+    try rml-golden check "$LLAMA" /dev/null
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/dev/null: line 1"* ]]
+}
+
+@test "record takes no name that check would refuse" {
+    override=$(printf '\u202e') c1=$(printf '\u0085') long=$(printf 'x%.0s' {1..257})
+    for option in --name --case; do
+        for name in '' $'a\tb' $'a\x7f' "a${override}b" "$c1" $'\xff' "$long"; do
+            try rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json
+            [ "$status" -eq 2 ]
+            [[ $stderr == *"$option: "*" found, expected a name of at most 256 bytes"* ]]
+            [ ! -e g.json ]
+        done
+        for name in 'é 日本' "${long:1}" ' '; do
+            rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json
+            rml-golden check --no-db "$LLAMA" g.json
+            rm g.json
+        done
+    done
+    # Nor a default one: a file may have any name
+    for file in $'tab\there.gguf' $'\xff.gguf' "$override.gguf"; do
+        cp "$LLAMA" "$file"
+        rml-golden record "$file" --tokens 1 -o g.json
+        grep -q '"name": "unnamed"' g.json
+        rml-golden check --no-db "$file" g.json
+    done
+}
+
+@test "record --json says what was written, and only that" {
+    try rml-golden record "$LLAMA" --tokens 1,2 --tokens 3 -o g.json --json
+    [ "$status" -eq 0 ]
+    [ "$(json '$.file') $(json '$.name') $(json '$.cases')" = 'g.json model 2' ]
+    try rml-golden record "$LLAMA" --tokens 64 -o g.json --json
+    [ "$status" -eq 1 ]
+    [ "$(json '$.error.code')" = invalid-argument ]
+    try rml-golden record "$LLAMA" --tokens 1 -o - --json
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"--json and -o - exclude each other"* ]]
+}
+
+@test "record says why it cannot write" {
+    try rml-golden record "$LLAMA" --tokens 1,2 -o /dev/full
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "rml-golden: /dev/full: cannot write: No space left on device" ]
+    try rml-golden record "$LLAMA" --tokens 1,2 -o ''
+    [ "$status" -eq 2 ]
+    ln -s later.json link.json
+    rml-golden record "$LLAMA" --tokens 1,2 -o link.json
+    [ -L link.json ]
+    rml-golden check "$LLAMA" later.json
+}
+
+@test "what a warning quotes cannot drive a terminal" {
+    record
+    sed -i 's/"format"/"k\\u001b[2J\\u009b\\n": 1, &/' golden.json
+    try rml-golden check "$LLAMA" golden.json
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"key 'k?[2J??' is unknown"* ]]
+    [ "$(wc -l <.stderr)" -eq 1 ]
 }

@@ -11,6 +11,7 @@
 
 #include "goldens/golden_file.h"
 #include "goldens/golden_manifest.h"
+#include "goldens/golden_name.h"
 #include "goldens/tests/malformed_goldens.h"
 
 static char path[] = "/tmp/rml-golden-XXXXXX";
@@ -153,6 +154,78 @@ Test(golden_file, refuses_what_does_not_fit)
         expect_error(&err, &misfit_goldens[i]);
         golden_destroy(golden);
     }
+}
+
+Test(golden_file, names)
+{
+    static const struct {
+        const char *text, *fault;
+    } cases[] = {
+        {"a", NULL},
+        {" ", NULL},
+        {"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x99\x82", NULL},
+        {"\xc2\xa0", NULL},     /* U+00A0, next to the C1 controls */
+        {"\xe2\x80\xa9", NULL}, /* U+2029, U+202F: next to the overrides */
+        {"\xe2\x80\xaf", NULL},
+        {"\xe2\x81\xa5", NULL}, /* U+2065, U+206A: next to the isolates */
+        {"\xe2\x81\xaa", NULL},
+        {"", "an empty string"},
+        {"a\x1f", "a control character"},
+        {"\x7f", "a control character"},
+        {"\xc2\x80", "a control character"},
+        {"a\xc2\x9f", "a control character"},
+        {"\xe2\x80\xaa", "a control character"},
+        {"\xe2\x80\xae", "a control character"},
+        {"\xe2\x81\xa6", "a control character"},
+        {"\xe2\x81\xa9", "a control character"},
+        {"\xe2\x80", "a string that is no UTF-8"},
+        {"\xff", "a string that is no UTF-8"},
+        {"123456789", NULL},
+        {"1234567890", "too long a string"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *fault = golden_name_fault(cases[i].text, strlen(cases[i].text), 9);
+        cr_expect(cases[i].fault ? fault && strcmp(fault, cases[i].fault) == 0 : !fault, "'%s': %s",
+                  cases[i].text, fault ? fault : "accepted");
+    }
+    cr_expect_str_eq(golden_name_fault("a\0b", 3, 9), "a control character");
+}
+
+/* Refused without being printed, however long. */
+Test(golden_file, long_names)
+{
+    static char text[8192], name[GOLDEN_NAME_NBYTES + 2];
+    const char *rest = strstr(good_golden, "\"toy\"") + strlen("\"toy\"");
+    memset(name, 'x', GOLDEN_NAME_NBYTES);
+    for (int i = 0; i < 2; i++) {
+        struct rml_error err = RML_ERROR_INIT;
+        snprintf(text, sizeof text, "%.*s\"%s\"%s", (int)(rest - good_golden - 5), good_golden,
+                 name, rest);
+        write_text(text);
+        struct golden *golden = golden_read(path, &err);
+        cr_expect_eq(golden != NULL, i == 0, "%s", err.message);
+        golden_destroy(golden);
+        if (i == 1)
+            cr_expect_str_eq(err.message,
+                             "name: too long a string found, expected a name of at most 256 bytes");
+        name[GOLDEN_NAME_NBYTES] = 'x';
+    }
+}
+
+Test(golden_file, size_is_limited)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct golden_manifest manifest;
+    cr_assert_eq(truncate(path, (off_t)10 << 30), 0);
+    cr_expect_null(golden_read(path, &err));
+    cr_expect_eq(err.code, RML_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.message, "256 MiB"), "%s", err.message);
+    rml_error_clear(&err);
+    cr_expect_null(golden_read("/dev/zero", &err));
+    cr_expect_eq(err.code, RML_UNSUPPORTED);
+    rml_error_clear(&err);
+    cr_expect_not(golden_manifest_read(&manifest, path, &err));
+    cr_expect_eq(err.code, RML_UNSUPPORTED);
 }
 
 Test(golden_file, missing_file_and_folder)

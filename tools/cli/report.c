@@ -78,12 +78,15 @@ int cli_fail(enum rml_code code, const char *file, const char *format, ...)
     return cli_error(&err);
 }
 
+/* What is quoted may come from a hostile file, so it is made printable as in an error. */
 static void say(const char *kind, const char *format, va_list args)
 {
+    struct rml_error text = RML_ERROR_INIT;
+    char message[sizeof text.message];
+    vsnprintf(message, sizeof message, format, args);
+    rmli_fail(&text, RML_INTERNAL, NULL, -1, "%s", message);
     cli_progress_clear();
-    fprintf(stderr, "%s: %s", program_invocation_short_name, kind);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s: %s%s\n", program_invocation_short_name, kind, text.message);
 }
 
 void cli_warn(const char *format, ...)
