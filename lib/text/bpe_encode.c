@@ -173,6 +173,8 @@ static void merge_short(const struct rmli_bpe *bpe, const char *text, struct sym
         for (size_t i = at + 1; i < n; i++) {
             s->id[i] = s->id[i + 1];
             s->start[i] = s->start[i + 1];
+        }
+        for (size_t i = at + 1; i + 1 < n; i++) { /* pairs are one fewer than symbols */
             rank[i] = rank[i + 1];
             merged[i] = merged[i + 1];
         }
