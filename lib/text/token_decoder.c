@@ -49,10 +49,12 @@ static int hex(char c)
 
 static bool byte_of(const char *text, size_t nbytes, char *byte)
 {
-    if (nbytes != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>' || hex(text[3]) < 0 ||
-        hex(text[4]) < 0)
+    if (nbytes != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>')
         return false;
-    *byte = (char)(hex(text[3]) << 4 | hex(text[4]));
+    int high = hex(text[3]), low = hex(text[4]);
+    if (high < 0 || low < 0)
+        return false;
+    *byte = (char)(high << 4 | low);
     return true;
 }
 

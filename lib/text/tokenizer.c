@@ -3,6 +3,7 @@
  */
 #include "text/tokenizer.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/utf8.h"
@@ -31,12 +32,10 @@ static struct rml_tokenizer *keep(struct rml_tokenizer *t, bool ok)
 
 static char *join(const char *folder, const char *name)
 {
-    char *path = malloc(strlen(folder) + strlen(name) + 2);
-    if (path) {
-        memcpy(path, folder, strlen(folder));
-        path[strlen(folder)] = '/';
-        memcpy(path + strlen(folder) + 1, name, strlen(name) + 1);
-    }
+    size_t nbytes = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(nbytes);
+    if (path)
+        snprintf(path, nbytes, "%s/%s", folder, name);
     return path;
 }
 

@@ -4,6 +4,7 @@
  * The second file tells transformers what the first leaves open: which tokens are BOS and EOS, whether
  * they are added, and tokens that were added after the first was written.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,10 +201,12 @@ bool rmli_tokenizer_config_read(struct rmli_tokenizer_config *config, const char
         {
             char *end;
             long id = strtol(key, &end, 10);
-            if (ok && (*key == 0 || *end != 0))
+            if (*key == 0 || *end != 0)
                 ok = rmli_fail(&inner, RML_FORMAT, NULL, -1,
                                "added_tokens_decoder has the key '%.100s', expected an id", key);
             ok = ok && read_token(&config->added, token, id, strings, &inner);
+            if (!ok)
+                break;
         }
     }
     ok = ok && read_flag(json, "add_bos_token", &config->add_bos, &inner) &&
@@ -297,13 +300,10 @@ bool rmli_tokenizer_hash_files(struct rml_tokenizer *t, const struct rmli_mapped
     bool config_first = config && memcmp(hex[1], hex[0], 64) < 0;
     for (int i = 0; i < 2; i++) {
         int which = config_first ? !i : i;
-        const char *name = which ? "tokenizer_config.json\n" : "tokenizer.json\n";
+        const char *name = which ? "tokenizer_config.json" : "tokenizer.json";
         if (which && !config)
             continue;
-        memcpy(lines + n, hex[which], 64);
-        memcpy(lines + n + 64, "  ", 2);
-        memcpy(lines + n + 66, name, strlen(name));
-        n += 66 + strlen(name);
+        n += (size_t)snprintf(lines + n, sizeof lines - n, "%s  %s\n", hex[which], name);
     }
     return rmli_sha256_bytes(lines, n, t->content_sha256, err);
 }
