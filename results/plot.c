@@ -108,14 +108,16 @@ static void scratch_remove(struct scratch *s)
 
 /* ---- gnuplot --------------------------------------------------------------------------------- */
 
-/* What it complained about: the first line that is about the chart (fontconfig chats). */
+/* What it complained about: the first line that is about the chart. Fontconfig chats, and in a
+ * system without any UTF-8 locale gnuplot misses the degree sign, which no chart has. */
 static bool first_complaint(const char *path, char *line, size_t nbytes)
 {
     FILE *file = fopen(path, "r");
     bool found = false;
     while (file && !found && fgets(line, (int)nbytes, file)) {
         line[strcspn(line, "\n")] = 0;
-        found = line[strspn(line, " \t^")] && !strstr(line, "Fontconfig");
+        found = line[strspn(line, " \t^")] && !strstr(line, "Fontconfig") &&
+                !strstr(line, "iconv failed to convert degree sign");
     }
     if (file)
         fclose(file);
@@ -144,6 +146,8 @@ static bool run_gnuplot(const char *script, const char *terminal, const struct p
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, s->errors,
                                      O_WRONLY | O_CREAT | O_TRUNC, 0666);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    /* The same chart whatever the user's locale, and text in the encoding that scripts set. */
+    setenv("LC_ALL", "C.UTF-8", 1);
     pid_t child;
     int rc = posix_spawnp(&child, "gnuplot", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
