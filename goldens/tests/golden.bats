@@ -269,6 +269,16 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
     [[ $output == *"skipped: not-here.gguf"* ]]
 }
 
+@test "suite finds the manifest of the tree it was built from, wherever the program is" {
+    mkdir bin
+    cp "$(command -v rml-golden)" bin/
+    export XDG_CACHE_HOME=$FOLDER/none
+    run bin/rml-golden suite
+    [ "$status" -eq 0 ]
+    [[ ${lines[-1]} == *" passed, 0 failed, "*" skipped" ]]
+    [[ ${lines[-1]} != "0 passed"* ]]
+}
+
 @test "suite goes on after what cannot be run" {
     record
     sed 's/"logsumexp":/&1/' golden.json >off.json
