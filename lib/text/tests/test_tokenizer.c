@@ -153,6 +153,14 @@ static double seconds_for(const struct rml_tokenizer *t, const char *unit, size_
     return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
 }
 
+/* AddressSanitizer's memmem checks all that could be searched, however near the match, which
+ * makes a linear search through many matches quadratic. The tests of cases keep that check. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "intercept_memmem=0";
+}
+
 /* A megabyte of one thing takes about 16 times as long as a sixteenth of it: quadratic would be
  * 256 times. The margin is for busy machines. */
 Test(tokenizer, time_is_in_proportion_to_length)
