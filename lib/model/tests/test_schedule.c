@@ -221,7 +221,7 @@ Test(schedule, bits_do_not_depend_on_it)
     const char *n = getenv("RML_TEST_TRIALS");
     struct rmli_rng rng;
     rmli_rng_seed(&rng, drawn_seed("schedule"));
-    for (int i = n ? atoi(n) : 40; i > 0; i--) {
+    for (int i = n ? atoi(n) : 20; i > 0; i--) {
         run_trial(&rng);
         rmli_rng_next(&rng);
     }
