@@ -340,8 +340,11 @@ Test(attention_kernels, i8_rows_round_to_within_half_a_step)
             float max = 0;
             for (size_t d = g; d < g + group; d++)
                 max = fmaxf(max, fabsf(x[d]));
+            /* Half a step, and the roundings of 127 / max, of its product with x, of the scale
+             * and of its product with q: each at most 127 * 2^-24 steps. */
             for (size_t d = g; d < g + group; d++)
-                check_near("i8", (double)y[d], (double)x[d], (double)max / 254 * (1 + 1e-5));
+                check_near("i8", (double)y[d], (double)x[d],
+                           (double)max / 127 * (0.5 + 4 * 127 * 0x1p-24));
         }
     }
     cr_assert_eq(rmli_kv_group(128), 32u);
