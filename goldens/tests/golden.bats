@@ -381,7 +381,7 @@ stopped_by() {
 }
 
 @test "record takes no name that check would refuse" {
-    override=$(printf '\u202e') c1=$(printf '\u0085') long=$(printf 'x%.0s' {1..257})
+    override=$(printf '\xe2\x80\xae') c1=$(printf '\xc2\x85') long=$(printf 'x%.0s' {1..257})
     for option in --name --case; do
         for name in '' $'a\tb' $'a\x7f' "a${override}b" "$c1" $'\xff' "$long"; do
             try rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json

@@ -19,9 +19,9 @@
 #define SANITIZED 1
 #endif
 
+#ifndef SANITIZED
 static atomic_size_t n_allocations;
 
-#ifndef SANITIZED
 /* glibc's own entry points, behind the standard names that this program replaces. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
