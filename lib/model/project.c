@@ -4,7 +4,7 @@
 #include "base/memory.h"
 
 /* Tasks for each thread that a loop aims at: enough to even out a preempted core. With many
- * input rows a task should be tall, since it reads all of them (8 against 32 was worth 7 %). */
+ * input rows a task should be tall, since it reads all of them. */
 #define TASKS_PER_THREAD_FEW_ROWS 32
 #define TASKS_PER_THREAD_MANY_ROWS 8
 #define MANY_ROWS 16
