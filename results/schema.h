@@ -16,6 +16,8 @@
 /* Scripts of version 1, in the order in which they are run. */
 extern const char schema_v1_tables[];
 extern const char schema_v1_views[];
+/* Of version 2. */
+extern const char schema_v2[];
 
 struct schema_version {
     const char *const *scripts; /* NULL-terminated */

@@ -206,6 +206,9 @@ struct store_result {
     int64_t rss_bytes;         /* resident set after the case; -1: not known */
     int64_t kv_bytes;          /* of the cache in use; -1: none */
     const char *output_sha256; /* of what the timed code computed; NULL when it did not */
+    double max_abs_error;      /* of its logits against the golden's; above tolerance (or NaN or
+                                * infinite): the row is wrong, and left out of every ratio */
+    double tolerance;          /* allowed; 0: nothing was compared */
     const struct store_sample *samples;
     size_t n_samples;
     const struct store_token_time *token_times;

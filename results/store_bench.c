@@ -132,8 +132,8 @@ static int64_t insert_result(struct store *store, int64_t run_id, int64_t case_i
     query_init(&q, store,
                "INSERT INTO result(run_id, bench_case_id, arm, engine_version, status, error,"
                " warmup_iters, iters_per_rep, items_per_iter, bytes_per_iter, flops_per_iter,"
-               " rss_bytes, kv_bytes, output_sha256)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
+               " rss_bytes, kv_bytes, output_sha256, max_abs_error, tolerance)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
     query_int(&q, run_id);
     query_int(&q, case_id);
     query_text(&q, r->arm);
@@ -148,6 +148,10 @@ static int64_t insert_result(struct store *store, int64_t run_id, int64_t case_i
     query_count(&q, r->rss_bytes);
     query_count(&q, r->kv_bytes);
     query_text(&q, r->output_sha256);
+    /* SQLite has no NaN; infinity is stored as it is, and is above any tolerance. */
+    bool compared = r->tolerance > 0;
+    query_real(&q, !compared ? NAN : isnan(r->max_abs_error) ? INFINITY : r->max_abs_error);
+    query_real(&q, compared ? r->tolerance : NAN);
     int64_t id = query_id(&q);
     return query_release(&q, "storing a result", err) ? id : -1;
 }

@@ -131,6 +131,33 @@ Test(store, opening_again_keeps_what_is_there)
     store_close(store);
 }
 
+/* A database as version 1 left it, with a row in each table that changes, is brought up to date
+ * by a writer and refused by a reader until then. */
+Test(store, an_older_schema_is_brought_up_to_date)
+{
+    const char *path = fixture_path("v1.db");
+    run_sql(path, schema_v1_tables);
+    run_sql(path, schema_v1_views);
+    run_sql(path,
+            "PRAGMA application_id = 1919773745; PRAGMA user_version = 1;"
+            "INSERT INTO host(id, fingerprint) VALUES (1, 'h');"
+            "INSERT INTO build(id, binary_sha256, version) VALUES (1, 'b', '0');"
+            "INSERT INTO run(id, uuid, kind, state, host_id, build_id, start_ns, end_ns,"
+            " heartbeat_ns, argv_json, env_json)"
+            " VALUES (1, 'u', 'bench', 'complete', 1, 1, 1, 2, 2, '[]', '{}');"
+            "INSERT INTO bench_case(id, case_key, suite, name, work_version, engine, params_json)"
+            " VALUES (1, 'k', 's', 'n', 1, 'rml', '{}');"
+            "INSERT INTO result(id, run_id, bench_case_id, status, warmup_iters, iters_per_rep)"
+            " VALUES (1, 1, 1, 'ok', 0, 1);"
+            "INSERT INTO eval_metric(run_id, task, metric, value) VALUES (1, 't', 'm', 0.5)");
+    expect_refused(path, STORE_READ, RML_UNSUPPORTED, "schema version 1 is older");
+    struct store *store = open_store("v1.db");
+    cr_expect(fixture_number(store, "PRAGMA user_version") == schema_n_versions);
+    cr_expect(fixture_number(store, "SELECT count(*) FROM v_chart WHERE NOT is_wrong") == 1);
+    cr_expect(fixture_number(store, "SELECT value = 0.5 AND model_id IS NULL FROM eval_metric"));
+    store_close(store);
+}
+
 /* A database whose creation was cut off before the first commit is an empty file. */
 Test(store, empty_file_becomes_a_database)
 {

@@ -67,6 +67,43 @@ Test(store_results, view_agrees_with_a_hand_worked_sample)
     store_close(store);
 }
 
+/* Above the tolerance, or no number at all: wrong. Nothing compared: not wrong. */
+Test(store_results, wrong_rows_are_told_apart)
+{
+    static const struct {
+        double max_abs_error, tolerance;
+        int64_t is_wrong, is_compared;
+    } rows[] = {
+        {0, 0, 0, 0},         {1e9, 0, 0, 0},    {0, 2e-3, 0, 1},        {2e-3, 2e-3, 0, 1},
+        {2.1e-3, 2e-3, 1, 1}, {NAN, 2e-3, 1, 1}, {INFINITY, 2e-3, 1, 1},
+    };
+    struct store *store = open_store("wrong.db");
+    int64_t run_id = fixture_begin(store);
+    struct store_case c = {.suite = "decoder",
+                           .name = "x",
+                           .engine = "peer",
+                           .threads = -1,
+                           .n_batch = -1,
+                           .n_prompt = -1,
+                           .n_gen = -1,
+                           .n_depth = -1};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct store_result r = {.max_abs_error = rows[i].max_abs_error,
+                                 .tolerance = rows[i].tolerance};
+        struct rml_error err = RML_ERROR_INIT;
+        int64_t id = store_add_result(store, run_id, &c, &r, &err);
+        cr_assert(id > 0, "%s", err.message);
+        char sql[160];
+        snprintf(sql, sizeof sql, "SELECT is_wrong FROM v_chart WHERE result_id = %lld",
+                 (long long)id);
+        cr_expect(fixture_number(store, sql) == rows[i].is_wrong, "row %zu", i);
+        snprintf(sql, sizeof sql, "SELECT max_abs_error IS NOT NULL FROM result WHERE id = %lld",
+                 (long long)id);
+        cr_expect(fixture_number(store, sql) == rows[i].is_compared, "row %zu", i);
+    }
+    store_close(store);
+}
+
 /* Random samples of many sizes: the view's window functions and the C code must agree. */
 Test(store_results, view_agrees_with_c)
 {
