@@ -8,6 +8,7 @@
 #include "tools/cli/options.h"
 
 int results_list_main(int argc, char **argv);
+int results_show_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
 

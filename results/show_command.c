@@ -1,0 +1,369 @@
+/*
+ * rml-results show RUN: all that is known of one run, but for its samples (export).
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/commands.h"
+#include "results/figures.h"
+#include "results/query_json.h"
+#include "results/result_rows.h"
+#include "results/run_select.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/report.h"
+
+/* ---- What the database says -------------------------------------------------------- */
+
+/* Sections whose rows are shown as they are; the parameter is the run's id. */
+static const struct {
+    const char *key, *sql;
+} sections[] = {
+    {"goldens",
+     "SELECT g.name, g.kind, m.file_name AS model, m.content_sha256 AS model_sha256,"
+     " g.reference_sha256, g.arithmetic, g.k_dtype, g.v_dtype, g.isa, g.threads, g.n_positions,"
+     " g.max_abs_error, g.max_logsumexp_error, g.kl_div, g.tolerance, g.first_bad, g.passed"
+     " FROM golden AS g LEFT JOIN model AS m ON m.id = g.model_id WHERE g.run_id = ? ORDER BY "
+     "g.id"},
+    {"eval_metrics",
+     "SELECT task, metric, value, stderr, n FROM eval_metric WHERE run_id = ? ORDER BY id"},
+    {"eval_items",
+     "SELECT task, doc_id, choice_idx, request_sha256, n_tokens, loglik, n_truncated, is_greedy,"
+     " wall_ns FROM eval_item WHERE run_id = ? ORDER BY id"},
+    {"verdicts",
+     "SELECT b.case_key AS base_case_key, c.case_key AS candidate_case_key,"
+     " ub.uuid AS base_run, uc.uuid AS candidate_run, v.base_result_id, v.candidate_result_id,"
+     " v.metric, v.method, v.n, v.ratio, v.ci_lo, v.ci_hi, v.confidence, v.gate_pct, v.verdict"
+     " FROM verdict AS v"
+     " JOIN result AS rb ON rb.id = v.base_result_id"
+     " JOIN result AS rc ON rc.id = v.candidate_result_id"
+     " JOIN bench_case AS b ON b.id = rb.bench_case_id"
+     " JOIN bench_case AS c ON c.id = rc.bench_case_id"
+     " JOIN run AS ub ON ub.id = rb.run_id JOIN run AS uc ON uc.id = rc.run_id"
+     " WHERE v.run_id = ? ORDER BY v.id"},
+    {"counters",
+     "SELECT k.result_id, k.rep, k.metric, k.value, k.enabled_ns, k.running_ns FROM counter AS k"
+     " JOIN result AS r ON r.id = k.result_id WHERE r.run_id = ? ORDER BY k.id"},
+};
+
+static json_t *select_rows(struct store *store, const char *sql, int64_t id, struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store, sql);
+    query_int(&q, id);
+    return query_rows_json(&q, "reading a run", err);
+}
+
+/* The only row, as an object under `key`. */
+static bool add_object(json_t *document, const char *key, struct store *store, const char *sql,
+                       int64_t id, struct rml_error *err)
+{
+    json_t *rows = select_rows(store, sql, id, err);
+    json_t *row = json_array_get(rows, 0);
+    bool ok = row && json_object_set(document, key, row) == 0;
+    json_decref(rows);
+    return ok || rmli_fail(err, RML_FORMAT, store->path, -1, "the run has no %s", key);
+}
+
+/* A text of JSON in a column becomes what it stands for. */
+static void unpack(json_t *object, const char *column, const char *key)
+{
+    const char *text = row_text(object, column);
+    json_t *value = text ? json_loads(text, 0, NULL) : NULL;
+    json_object_set_new(object, key, value ? value : json_null());
+    json_object_del(object, column);
+}
+
+static json_t *read_run(struct store *store, int64_t id, struct rml_error *err)
+{
+    json_t *document = json_object();
+    bool ok =
+        add_object(document, "run", store, "SELECT * FROM run WHERE id = ?", id, err) &&
+        add_object(document, "host", store,
+                   "SELECT h.* FROM host AS h JOIN run AS u ON u.host_id = h.id WHERE u.id = ?", id,
+                   err) &&
+        add_object(document, "build", store,
+                   "SELECT b.* FROM build AS b JOIN run AS u ON u.build_id = b.id WHERE u.id = ?",
+                   id, err);
+    json_t *run = json_object_get(document, "run");
+    if (ok) {
+        json_object_set_new(run, "state",
+                            json_string(run_shown_state(store, id, row_text(run, "state"))));
+        unpack(run, "argv_json", "argv");
+        unpack(run, "env_json", "env");
+    }
+    json_t *environment = ok ? select_rows(store,
+                                           "SELECT phase, key, value, reason FROM run_env"
+                                           " WHERE run_id = ? ORDER BY id",
+                                           id, err)
+                             : NULL;
+    ok = environment && json_object_set_new(document, "environment", environment) == 0;
+    json_t *rows = ok ? result_rows_json(store, id, err) : NULL;
+    ok = rows && json_object_set_new(document, "rows", rows) == 0;
+    for (size_t i = 0; ok && i < sizeof sections / sizeof sections[0]; i++) {
+        json_t *section = select_rows(store, sections[i].sql, id, err);
+        ok = section && json_object_set_new(document, sections[i].key, section) == 0;
+    }
+    if (!ok) {
+        json_decref(document);
+        return NULL;
+    }
+    return document;
+}
+
+/* ---- As text ----------------------------------------------------------------------- */
+
+static void line(struct cli_table *table, const char *name, const char *text)
+{
+    cell_text(table, name);
+    cell_text(table, text && *text ? text : "-");
+}
+
+static void print_provenance(const json_t *document)
+{
+    const json_t *run = json_object_get(document, "run"), *host = json_object_get(document, "host"),
+                 *build = json_object_get(document, "build");
+    struct cli_table *table = cli_table_create("<field|<value");
+    char text[32];
+    cli_table_cell(table, "uuid");
+    cli_table_cell(table, "%s", row_text(run, "uuid"));
+    cli_table_cell(table, "state");
+    const json_t *exit_code = json_object_get(run, "exit_code");
+    if (json_is_integer(exit_code))
+        cli_table_cell(table, "%s, %s, exit code %" JSON_INTEGER_FORMAT, row_text(run, "kind"),
+                       row_text(run, "state"), json_integer_value(exit_code));
+    else
+        cli_table_cell(table, "%s, %s", row_text(run, "kind"), row_text(run, "state"));
+    int64_t start_ns = json_integer_value(json_object_get(run, "start_ns"));
+    utc_text(start_ns, text);
+    cli_table_cell(table, "started");
+    const json_t *end_ns = json_object_get(run, "end_ns");
+    if (json_is_integer(end_ns))
+        cli_table_cell(table, "%s, took %.1f s", text,
+                       (double)(json_integer_value(end_ns) - start_ns) / 1e9);
+    else
+        cli_table_cell(table, "%s", text);
+    char *argv = json_dumps(json_object_get(run, "argv"), JSON_COMPACT | JSON_ENCODE_ANY);
+    line(table, "command", argv);
+    free(argv);
+    line(table, "label", row_text(run, "label"));
+    cli_table_cell(table, "build");
+    const char *commit = row_text(build, "git_commit");
+    cli_table_cell(table, "%s%s%s%s", row_text(build, "version"), commit ? ", commit " : "",
+                   commit ? commit : "",
+                   json_is_true(json_object_get(build, "git_dirty")) ? " with local changes" : "");
+    line(table, "binary", row_text(build, "binary_sha256"));
+    line(table, "compiler", row_text(build, "compiler"));
+    line(table, "flags", row_text(build, "cflags"));
+    line(table, "host", row_text(host, "hostname"));
+    line(table, "processor", row_text(host, "cpu_model"));
+    line(table, "fingerprint", row_text(host, "fingerprint"));
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+/* A line a key: its value at the start, and at the end where that differs. */
+static void print_environment(const json_t *rows)
+{
+    struct cli_table *table = cli_table_create("<environment|<at the start|<at the end");
+    size_t i, j;
+    const json_t *row, *other;
+    json_array_foreach(rows, i, row)
+    {
+        if (strcmp(row_text(row, "phase"), "start") != 0)
+            continue;
+        const char *key = row_text(row, "key"), *value = row_text(row, "value");
+        const char *reason = row_text(row, "reason"), *end = NULL;
+        json_array_foreach(rows, j, other) if (strcmp(row_text(other, "phase"), "end") == 0 &&
+                                               strcmp(row_text(other, "key"), key) == 0) end =
+            row_text(other, "value");
+        cell_text(table, key);
+        cli_table_cell(table, value ? "%s" : "not known: %s", value ? value : reason);
+        cell_text(table, end && value && strcmp(end, value) == 0 ? "the same" : end);
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+static void print_results(const json_t *rows)
+{
+    struct cli_table *table =
+        cli_table_create("<result|>n|>median [95 %]|>MAD|>min|>token/s|>GB/s|>GFLOP/s|<status");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        char *label = row_case_label(row);
+        cell_text(table, label);
+        free(label);
+        cell_whole(table, row_real(row, "n_samples"));
+        cell_interval(table, row_real(row, "median_ns"), row_real(row, "ci_lo_ns"),
+                      row_real(row, "ci_hi_ns"));
+        cell_time(table, row_real(row, "mad_ns"));
+        cell_time(table, row_real(row, "min_ns"));
+        cell_figure(table, row_real(row, "tokens_per_second"));
+        cell_figure(table, row_real(row, "bytes_per_second") / 1e9);
+        cell_figure(table, row_real(row, "flops_per_second") / 1e9);
+        const char *error = row_text(row, "error");
+        cli_table_cell(table, "%s%s%s", row_text(row, "status"), error ? ": " : "",
+                       error ? error : "");
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+static void print_goldens(const json_t *rows)
+{
+    struct cli_table *table =
+        cli_table_create("<golden|<kind|<model|>positions|>max error|>tolerance|<outcome");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *first_bad = row_text(row, "first_bad");
+        bool passed = json_is_true(json_object_get(row, "passed"));
+        cell_text(table, row_text(row, "name"));
+        cell_text(table, row_text(row, "kind"));
+        cell_text(table, row_text(row, "model"));
+        cell_whole(table, row_real(row, "n_positions"));
+        cli_table_cell(table, "%.3g", row_real(row, "max_abs_error"));
+        cli_table_cell(table, "%.3g", row_real(row, "tolerance"));
+        cli_table_cell(table, "%s%s%s", passed ? "passed" : "failed", first_bad ? ": " : "",
+                       first_bad ? first_bad : "");
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+static void print_scores(const json_t *rows, size_t n_items)
+{
+    struct cli_table *table = cli_table_create("<task|<metric|>value|>standard error|>n");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        cell_text(table, row_text(row, "task"));
+        cell_text(table, row_text(row, "metric"));
+        cli_table_cell(table, "%.9g", row_real(row, "value"));
+        cli_table_cell(table, "%.3g", row_real(row, "stderr"));
+        cell_whole(table, row_real(row, "n"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+    if (n_items > 0)
+        printf("%zu scored items (--json lists them)\n", n_items);
+}
+
+static void print_verdicts(const json_t *rows)
+{
+    struct cli_table *table =
+        cli_table_create("<compared|<metric|>n|>ratio|>from|>to|>confidence|>gate|<verdict");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        cell_text(table, row_text(row, "candidate_case_key"));
+        cell_text(table, row_text(row, "metric"));
+        cell_whole(table, row_real(row, "n"));
+        cell_ratio(table, row_real(row, "ratio"));
+        cell_ratio(table, row_real(row, "ci_lo"));
+        cell_ratio(table, row_real(row, "ci_hi"));
+        cli_table_cell(table, "%g", row_real(row, "confidence"));
+        cli_table_cell(table, "%g %%", row_real(row, "gate_pct"));
+        cell_text(table, row_text(row, "verdict"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+static void print_run(const json_t *document)
+{
+    const json_t *rows = json_object_get(document, "rows");
+    const json_t *goldens = json_object_get(document, "goldens");
+    const json_t *metrics = json_object_get(document, "eval_metrics");
+    const json_t *verdicts = json_object_get(document, "verdicts");
+    size_t n_items = json_array_size(json_object_get(document, "eval_items"));
+    print_provenance(document);
+    putchar('\n');
+    print_environment(json_object_get(document, "environment"));
+    if (json_array_size(rows) > 0) {
+        putchar('\n');
+        print_results(rows);
+    }
+    if (json_array_size(goldens) > 0) {
+        putchar('\n');
+        print_goldens(goldens);
+    }
+    if (json_array_size(metrics) + n_items > 0) {
+        putchar('\n');
+        print_scores(metrics, n_items);
+    }
+    if (json_array_size(verdicts) > 0) {
+        putchar('\n');
+        print_verdicts(verdicts);
+    }
+}
+
+/* ---- Command -------------------------------------------------------------------------- */
+
+struct arguments {
+    const char *db, *run;
+};
+
+static const struct argp_option options[] = {RESULTS_DB_OPTION, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    switch (key) {
+    case RESULTS_KEY_DB:
+        a->db = results_db_argument(state, arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->run)
+            argp_error(state, "'%s' found, expected one RUN", arg);
+        a->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->run)
+            argp_error(state, "no RUN found, expected an id, a uuid or its start, a label, or "
+                              "last");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int results_show_main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "RUN",
+        .doc = "Shows one run: where its numbers come from, the state of the machine, results, "
+               "goldens, scores and verdicts. RUN is an id, a uuid or at least 4 of its first "
+               "characters, a label (the newest run that has it), or 'last'.\v"
+               "Example:\n\n"
+               "  rml-results show last"};
+    struct cli_options common;
+    struct arguments a = {0};
+    cli_parse(&common, CLI_OPT_JSON, &argp, argc, argv, &a);
+
+    struct rml_error err = RML_ERROR_INIT;
+    int64_t run_id;
+    struct store *store = results_open(a.db, &err);
+    json_t *document =
+        store && run_find(store, a.run, &run_id, &err) ? read_run(store, run_id, &err) : NULL;
+    store_close(store);
+    if (!document)
+        return cli_error(&err);
+    if (common.json)
+        cli_json_print(document, 17);
+    else
+        print_run(document);
+    json_decref(document);
+    return CLI_PASS;
+}
