@@ -66,11 +66,11 @@ static bool fill(struct attention_case *c, uint64_t seed, struct rml_error *err)
     return true;
 }
 
-struct attention_case *attention_case_create(const struct attention_shape *shape,
-                                             enum rml_kv_dtype k, enum rml_kv_dtype v, size_t depth,
-                                             struct rml_thread_pool *pool, uint64_t seed,
-                                             struct rml_error *err)
+struct attention_case *attention_case_create(const struct attention_settings *settings,
+                                             struct rml_thread_pool *pool, struct rml_error *err)
 {
+    const struct attention_shape *shape = &settings->shape;
+    size_t depth = settings->depth;
     struct attention_case *c = calloc(1, sizeof *c);
     if (!c) {
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for an attention layer");
@@ -81,8 +81,8 @@ struct attention_case *attention_case_create(const struct attention_shape *shape
         .kv = {.n_layer = 1,
                .n_head_kv = shape->n_head_kv,
                .head_dim = shape->head_dim,
-               .k_dtype = k,
-               .v_dtype = v},
+               .k_dtype = settings->k,
+               .v_dtype = settings->v},
         .depth = depth,
         .pool = pool,
         .kernels = rmli_kernels_best(err),
@@ -98,7 +98,7 @@ struct attention_case *attention_case_create(const struct attention_shape *shape
         !(c->sequence = rml_sequence_create(c->cache, depth + 1, err)) ||
         !(c->attention = rmli_attention_create(pool, shape->n_head, shape->n_head_kv,
                                                shape->head_dim, 1, depth + 1, err)) ||
-        !fill(c, seed, err)) {
+        !fill(c, settings->seed, err)) {
         attention_case_destroy(c);
         return NULL;
     }
@@ -142,9 +142,14 @@ static bool run(void *arg, int64_t iters, int64_t *times, struct rml_error *err)
     return true;
 }
 
+static const void *output(const void *arg, size_t *nbytes)
+{
+    return attention_case_output(arg, nbytes);
+}
+
 struct bench_work attention_case_work(struct attention_case *c)
 {
-    return (struct bench_work){.run = run, .arg = c, .iters_step = 1};
+    return (struct bench_work){.run = run, .output = output, .arg = c, .iters_step = 1};
 }
 
 enum rml_isa attention_case_isa(const struct attention_case *c)
@@ -183,17 +188,28 @@ bool attention_case_verify(const struct attention_case *c, struct rml_error *err
                      finite ? worst : NAN, largest);
 }
 
-double attention_case_bytes(const struct attention_case *c)
+double attention_bytes(const struct attention_settings *s)
 {
-    double row = (double)(rmli_kv_head_nbytes(c->kv.k_dtype, c->kv.head_dim) +
-                          rmli_kv_head_nbytes(c->kv.v_dtype, c->kv.head_dim));
-    double kv = row * c->kv.n_head_kv * ((double)c->depth + 2); /* depth + 1 read, 1 written */
-    return kv + 2.0 * c->shape.n_head * c->shape.head_dim * sizeof(float);
+    const struct attention_shape *shape = &s->shape;
+    double row = (double)(rmli_kv_head_nbytes(s->k, shape->head_dim) +
+                          rmli_kv_head_nbytes(s->v, shape->head_dim));
+    double kv = row * shape->n_head_kv * ((double)s->depth + 2); /* depth + 1 read, 1 written */
+    return kv + 2.0 * shape->n_head * shape->head_dim * sizeof(float);
 }
 
-double attention_case_flops(const struct attention_case *c)
+double attention_flops(const struct attention_settings *s)
 {
-    return 4.0 * c->shape.n_head * c->shape.head_dim * ((double)c->depth + 1);
+    return 4.0 * s->shape.n_head * s->shape.head_dim * ((double)s->depth + 1);
+}
+
+double attention_memory_nbytes(const struct attention_settings *s)
+{
+    const struct rml_kv_shape kv = {.n_layer = 1,
+                                    .n_head_kv = s->shape.n_head_kv,
+                                    .head_dim = s->shape.head_dim,
+                                    .k_dtype = s->k,
+                                    .v_dtype = s->v};
+    return (double)(s->depth / RML_PAGE_TOKENS + 1) * (double)rml_kv_page_nbytes(&kv);
 }
 
 size_t attention_case_kv_nbytes(const struct attention_case *c)

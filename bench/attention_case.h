@@ -17,14 +17,26 @@ struct attention_shape {
     uint32_t n_head, n_head_kv, head_dim;
 };
 
+struct attention_settings {
+    struct attention_shape shape;
+    enum rml_kv_dtype k, v;
+    size_t depth; /* tokens cached before the step */
+    uint64_t seed;
+};
+
+/* Of one step, from the shapes: keys and values read, the new ones written, queries and
+ * output; two operations for each multiply-add. */
+double attention_bytes(const struct attention_settings *settings);
+double attention_flops(const struct attention_settings *settings);
+/* About what a case has resident: its cache. */
+double attention_memory_nbytes(const struct attention_settings *settings);
+
 struct attention_case;
 
 /* Keys, values and queries are normal, from the seed. The pool is borrowed and outlives
  * the case. */
-struct attention_case *attention_case_create(const struct attention_shape *shape,
-                                             enum rml_kv_dtype k, enum rml_kv_dtype v, size_t depth,
-                                             struct rml_thread_pool *pool, uint64_t seed,
-                                             struct rml_error *err);
+struct attention_case *attention_case_create(const struct attention_settings *settings,
+                                             struct rml_thread_pool *pool, struct rml_error *err);
 void attention_case_destroy(struct attention_case *c); /* NULL is allowed */
 
 struct bench_work attention_case_work(struct attention_case *c);
@@ -38,10 +50,6 @@ const float *attention_case_output(const struct attention_case *c, size_t *nbyte
  * fast wrong kernel gets no score. */
 bool attention_case_verify(const struct attention_case *c, struct rml_error *err);
 
-/* Of one step, from the shapes: keys and values read, the new ones written, queries and
- * output; two operations for each multiply-add. */
-double attention_case_bytes(const struct attention_case *c);
-double attention_case_flops(const struct attention_case *c);
 size_t attention_case_kv_nbytes(const struct attention_case *c); /* pages in use */
 
 #endif

@@ -7,48 +7,59 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
-const char decoder_shape_name[] = "tinyllama-2-layers";
-
-void decoder_shape_config(struct rml_model_config *config)
-{
-    *config = (struct rml_model_config){
-        .architecture = "llama",
-        .n_vocab = 8192,
-        .n_embd = 2048,
-        .n_layer = 2,
-        .n_head = 32,
-        .n_head_kv = 4,
-        .head_dim = 64,
-        .n_ff = 5632,
-        .n_context = 1 << 20, /* rotation has no limit of its own */
-        .activation = RML_SILU,
-        .norm_eps = 1e-5f,
-        .embedding_scale = 1,
-        .attention_scale = 0.125f, /* 1 / sqrt(64) */
-        .rope_pairing = RML_ROPE_HALF,
-        .rope_theta = 10000,
-        .rope_scaling = {.type = RML_ROPE_SCALING_NONE, .factor = 1, .attention_factor = 1},
-        .bos = -1,
-    };
-}
-
 struct decoder_case {
     struct decoder_settings settings;
     const struct rml_model *model;
     struct rml_context *context;
     struct rml_kv_cache *cache;
-    struct rml_sequence *sequence;
-    int32_t *tokens; /* [n_tokens] the prompt, or the depth and what is decoded */
+    struct rml_sequence **sequences; /* [n_batch] */
+    struct rml_segment *segments;    /* [n_batch] of the batch at hand */
+    int32_t *tokens; /* [n_batch][n_tokens] the prompt, or the depth and what is decoded */
     size_t n_tokens;
-    float *logits; /* [n_vocab] */
+    float *logits; /* [n_batch][n_vocab] */
 };
 
-static bool prepare_depth(void *arg, struct rml_error *err)
+static void truncate_all(struct decoder_case *c, size_t n_tokens)
+{
+    for (size_t s = 0; s < c->settings.n_batch; s++)
+        rml_sequence_truncate(c->sequences[s], n_tokens);
+}
+
+/* The next n tokens of every sequence, from the `at`-th on. */
+static bool forward(struct decoder_case *c, size_t at, size_t n, struct rml_error *err)
+{
+    for (size_t s = 0; s < c->settings.n_batch; s++)
+        c->segments[s] = (struct rml_segment){.sequence = c->sequences[s],
+                                              .tokens = c->tokens + s * c->n_tokens + at,
+                                              .n_tokens = n,
+                                              .n_logit_rows = 1};
+    const struct rml_batch batch = {
+        .segments = c->segments, .n_segments = c->settings.n_batch, .logits = c->logits};
+    return rml_forward(c->context, &batch, err);
+}
+
+static bool prepare(void *arg, struct rml_error *err)
 {
     struct decoder_case *c = arg;
     (void)err;
-    rml_sequence_truncate(c->sequence, c->settings.n_prompt ? 0 : c->settings.n_depth);
+    truncate_all(c, c->settings.n_prompt ? 0 : c->settings.n_depth);
     return true;
+}
+
+static bool make_sequences(struct decoder_case *c, struct rml_error *err)
+{
+    const struct decoder_settings *s = &c->settings;
+    struct rml_kv_shape shape = rml_model_kv_shape(c->model, s->k, s->v);
+    size_t n_pages = (c->n_tokens + RML_PAGE_TOKENS - 1) / RML_PAGE_TOKENS;
+    c->cache = rml_kv_cache_create(&shape, s->n_batch * n_pages, err);
+    c->sequences = calloc(s->n_batch, sizeof *c->sequences);
+    c->segments = calloc(s->n_batch, sizeof *c->segments);
+    if (!c->sequences || !c->segments)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for sequences");
+    for (size_t i = 0; i < s->n_batch && c->cache; i++)
+        if (!(c->sequences[i] = rml_sequence_create(c->cache, c->n_tokens, err)))
+            return false;
+    return c->cache != NULL;
 }
 
 static bool build(struct decoder_case *c, struct rml_thread_pool *pool, struct rml_error *err)
@@ -56,22 +67,17 @@ static bool build(struct decoder_case *c, struct rml_thread_pool *pool, struct r
     const struct decoder_settings *s = &c->settings;
     const struct rml_model_config *config = rml_model_config(c->model);
     struct rml_context_params params = {.arithmetic = s->arithmetic, .max_context = c->n_tokens};
-    struct rml_kv_shape shape = rml_model_kv_shape(c->model, s->k, s->v);
-    size_t n_pages = (c->n_tokens + RML_PAGE_TOKENS - 1) / RML_PAGE_TOKENS;
-    if (!(c->tokens = rmli_alloc(c->n_tokens, sizeof *c->tokens, err)) ||
-        !(c->logits = rmli_alloc_zeroed(config->n_vocab, sizeof *c->logits, err)) ||
-        !(c->context = rml_context_create(c->model, pool, &params, err)) ||
-        !(c->cache = rml_kv_cache_create(&shape, n_pages, err)) ||
-        !(c->sequence = rml_sequence_create(c->cache, c->n_tokens, err)))
+    size_t n_tokens = s->n_batch * c->n_tokens;
+    if (!(c->tokens = rmli_alloc(n_tokens, sizeof *c->tokens, err)) ||
+        !(c->logits = rmli_alloc_zeroed(s->n_batch * config->n_vocab, sizeof *c->logits, err)) ||
+        !(c->context = rml_context_create(c->model, pool, &params, err)) || !make_sequences(c, err))
         return false;
 
     struct rmli_rng rng;
     rmli_rng_seed(&rng, s->seed);
-    for (size_t i = 0; i < c->n_tokens; i++)
+    for (size_t i = 0; i < n_tokens; i++)
         c->tokens[i] = (int32_t)rmli_rng_below(&rng, config->n_vocab);
-    return s->n_prompt || s->n_depth == 0 ||
-           rml_forward_tokens(c->context, c->sequence, c->tokens, s->n_depth, false, c->logits,
-                              err);
+    return s->n_prompt || s->n_depth == 0 || forward(c, 0, s->n_depth, err);
 }
 
 struct decoder_case *decoder_case_create(const struct rml_model *model,
@@ -97,7 +103,10 @@ void decoder_case_destroy(struct decoder_case *c)
 {
     if (!c)
         return;
-    rml_sequence_destroy(c->sequence);
+    for (size_t i = 0; c->sequences && i < c->settings.n_batch; i++)
+        rml_sequence_destroy(c->sequences[i]);
+    free(c->sequences);
+    free(c->segments);
     rml_kv_cache_destroy(c->cache);
     rml_context_destroy(c->context);
     rmli_free(c->logits);
@@ -112,9 +121,8 @@ static bool prefill(void *arg, int64_t iters, int64_t *times, struct rml_error *
     struct decoder_case *c = arg;
     (void)times;
     for (int64_t i = 0; i < iters; i++) {
-        rml_sequence_truncate(c->sequence, 0);
-        if (!rml_forward_tokens(c->context, c->sequence, c->tokens, c->settings.n_prompt, false,
-                                c->logits, err))
+        truncate_all(c, 0);
+        if (!forward(c, 0, c->settings.n_prompt, err))
             return false;
     }
     return true;
@@ -127,9 +135,8 @@ static bool decode(void *arg, int64_t iters, int64_t *times, struct rml_error *e
     for (int64_t i = 0; i < iters; i++) {
         size_t step = (size_t)i % n_gen;
         if (step == 0)
-            rml_sequence_truncate(c->sequence, depth);
-        if (!rml_forward_tokens(c->context, c->sequence, c->tokens + depth + step, 1, false,
-                                c->logits, err))
+            truncate_all(c, depth);
+        if (!forward(c, depth + step, 1, err))
             return false;
         if (times)
             times[i] = rmli_clock_ns();
@@ -137,11 +144,17 @@ static bool decode(void *arg, int64_t iters, int64_t *times, struct rml_error *e
     return true;
 }
 
+static const void *output(const void *arg, size_t *nbytes)
+{
+    return decoder_case_logits(arg, nbytes);
+}
+
 struct bench_work decoder_case_work(struct decoder_case *c)
 {
     bool prefills = c->settings.n_prompt > 0;
     return (struct bench_work){.run = prefills ? prefill : decode,
-                               .prepare = prepare_depth,
+                               .prepare = prepare,
+                               .output = output,
                                .arg = c,
                                .iters_step = prefills ? 1 : (int64_t)c->settings.n_gen,
                                .wants_token_times = !prefills};
@@ -154,17 +167,18 @@ enum rml_isa decoder_case_isa(const struct decoder_case *c)
 
 const float *decoder_case_logits(const struct decoder_case *c, size_t *nbytes)
 {
-    *nbytes = rml_model_config(c->model)->n_vocab * sizeof *c->logits;
+    *nbytes = c->settings.n_batch * rml_model_config(c->model)->n_vocab * sizeof *c->logits;
     return c->logits;
 }
 
 bool decoder_case_verify(const struct decoder_case *c, struct rml_error *err)
 {
-    uint32_t n_vocab = rml_model_config(c->model)->n_vocab;
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        if (!isfinite(c->logits[id]))
-            return rmli_fail(err, RML_INTERNAL, NULL, -1, "logit of token %u is not finite: %g", id,
-                             (double)c->logits[id]);
+    size_t n_vocab = rml_model_config(c->model)->n_vocab;
+    for (size_t i = 0; i < c->settings.n_batch * n_vocab; i++) {
+        if (!isfinite(c->logits[i]))
+            return rmli_fail(err, RML_INTERNAL, NULL, -1,
+                             "logit of token %zu in sequence %zu is not finite: %g", i % n_vocab,
+                             i / n_vocab, (double)c->logits[i]);
     }
     return true;
 }

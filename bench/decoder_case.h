@@ -1,8 +1,8 @@
 /*
- * A decoder with random weights, its prefill and its decode.
+ * A decoder, its prefill and its decode.
  *
  * Tokens are drawn from the seed, never one id repeated. Both computations give logits
- * of one row an iteration, the last one's.
+ * of one row of each sequence an iteration, the last one's.
  */
 #ifndef BENCH_DECODER_CASE_H
 #define BENCH_DECODER_CASE_H
@@ -10,15 +10,11 @@
 #include "bench/measure.h"
 #include "rml.h"
 
-/* Two layers of TinyLlama 1.1B with a vocabulary of 8192: hidden size 2048, 32 query heads
- * over 4 key-value heads of 64, feed-forward 5632. */
-extern const char decoder_shape_name[]; /* "tinyllama-2-layers" */
-void decoder_shape_config(struct rml_model_config *config);
-
 struct decoder_settings {
     enum rml_arithmetic arithmetic;
     enum rml_kv_dtype k, v;
-    size_t n_prompt; /* tokens of a prefill; 0: the case decodes */
+    size_t n_batch;  /* sequences at once, at least 1 */
+    size_t n_prompt; /* tokens of a prefill of each; 0: the case decodes */
     size_t n_gen;    /* tokens of a pass of decoding, at least 1 */
     size_t n_depth;  /* tokens cached before the first of them */
     uint64_t seed;
@@ -32,25 +28,16 @@ struct decoder_case *decoder_case_create(const struct rml_model *model,
                                          struct rml_thread_pool *pool, struct rml_error *err);
 void decoder_case_destroy(struct decoder_case *c); /* NULL is allowed */
 
-/* An iteration is a prefill of n_prompt tokens into an empty cache, or one decoded token;
- * decoding goes back to n_depth after each n_gen tokens. */
+/* An iteration is a prefill of n_prompt tokens into empty caches, or one decoded token of each
+ * sequence; decoding goes back to n_depth after each n_gen tokens. */
 struct bench_work decoder_case_work(struct decoder_case *c);
 enum rml_isa decoder_case_isa(const struct decoder_case *c);
 
-/* Logits of the last iteration: [n_vocab] f32. */
+/* Logits of the last iteration: [n_batch][n_vocab] f32. */
 const float *decoder_case_logits(const struct decoder_case *c, size_t *nbytes);
 /* False with RML_INTERNAL when one of them is not finite. */
 bool decoder_case_verify(const struct decoder_case *c, struct rml_error *err);
 
 size_t decoder_case_kv_nbytes(const struct decoder_case *c); /* pages in use */
-
-/*
- * Of one iteration, from shapes and dtypes; for decoding the mean over its n_gen tokens.
- * Bytes are what has to be moved at least: matrices once for each 512 rows (the head and
- * one row of the embedding for one row), keys and values once for each 512 rows, the new ones
- * written. Operations are two for each multiply-add of matrices and attention.
- */
-double decoder_bytes(const struct rml_model *model, const struct decoder_settings *settings);
-double decoder_flops(const struct rml_model *model, const struct decoder_settings *settings);
 
 #endif

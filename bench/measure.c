@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "bench/process_usage.h"
 #include "tools/cli/order_statistics.h"
 #include "tools/cli/options.h"
@@ -27,6 +29,7 @@ struct measuring {
     struct bench_samples *out;
     int64_t *times;   /* of one repetition; NULL when nobody wants them */
     int proc_stat_fd; /* -1: cannot be read */
+    uint64_t output;  /* hash after the first repetition */
 };
 
 static int64_t process_cpu_ns(void)
@@ -35,6 +38,41 @@ static int64_t process_cpu_ns(void)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+/* ---- Output --------------------------------------------------------------------------------- */
+
+/* Four independent lanes of multiply and rotate: some bytes a cycle, so that logits of a large
+ * vocabulary are hashed in some 50 us between two repetitions. */
+uint64_t bench_work_output_hash(const struct bench_work *work)
+{
+    if (!work->output)
+        return 0;
+    size_t nbytes;
+    const uint8_t *data = work->output(work->arg, &nbytes);
+    uint64_t lanes[4] = {nbytes, 1, 2, 3};
+    for (size_t i = 0; i < nbytes; i += 8) {
+        uint64_t word = 0, *lane = &lanes[i / 8 % 4];
+        memcpy(&word, data + i, nbytes - i < 8 ? nbytes - i : 8);
+        *lane = rmli_rotate_left((*lane ^ word) * 0x9e3779b97f4a7c15, 29);
+    }
+    uint64_t hash = 0;
+    for (int l = 0; l < 4; l++)
+        hash = (hash ^ rmli_splitmix64(&lanes[l])) * 0x9e3779b97f4a7c15;
+    return hash ? hash : 1;
+}
+
+static bool same_output(struct measuring *m, struct rml_error *err)
+{
+    uint64_t hash = bench_work_output_hash(m->work);
+    if (m->output == 0)
+        m->output = hash;
+    return hash == m->output ||
+           rmli_fail(err, RML_INTERNAL, NULL, -1,
+                     "the output of repetition %zu differs from that of the first",
+                     m->out->n_samples);
+}
+
+/* ---- Repetitions ---------------------------------------------------------------------------- */
 
 /* One repetition, appended to the samples. */
 static bool repeat(struct measuring *m, int64_t iters, bool is_warmup, struct rml_error *err)
@@ -76,7 +114,7 @@ static bool repeat(struct measuring *m, int64_t iters, bool is_warmup, struct rm
     for (int64_t i = 0; i < iters && m->times && !is_warmup; i++)
         m->out->token_times[m->out->n_token_times++] =
             (struct store_token_time){.rep = rep, .idx = (int)i, .t_mono_ns = m->times[i]};
-    return true;
+    return same_output(m, err);
 }
 
 static int64_t last_wall_ns(const struct measuring *m)
@@ -137,7 +175,7 @@ static bool allocate(struct measuring *m, int n_reps, struct rml_error *err)
 /* Only now is the number of iterations known. */
 static bool allocate_times(struct measuring *m, int n_reps, struct rml_error *err)
 {
-    if (!m->work->wants_token_times)
+    if (!m->work->wants_token_times || n_reps == 0)
         return true;
     size_t n = (size_t)m->out->iters_per_rep;
     m->times = calloc(n, sizeof *m->times);
@@ -160,6 +198,18 @@ bool bench_measure(const struct bench_work *work, int n_reps, struct bench_sampl
         close(m.proc_stat_fd);
     if (!ok)
         bench_samples_release(samples);
+    return ok;
+}
+
+bool bench_measure_block(const struct bench_work *work, int64_t iters, int64_t *wall_ns,
+                         int64_t *cpu_ns, struct rml_error *err)
+{
+    if (work->prepare && !work->prepare(work->arg, err))
+        return false;
+    int64_t start_cpu_ns = process_cpu_ns(), start_ns = rmli_clock_ns();
+    bool ok = work->run(work->arg, iters, NULL, err);
+    *wall_ns = rmli_clock_ns() - start_ns;
+    *cpu_ns = process_cpu_ns() - start_cpu_ns;
     return ok;
 }
 

@@ -21,6 +21,9 @@ struct bench_work {
     bool (*run)(void *arg, int64_t iters, int64_t *times, struct rml_error *err);
     /* Puts the work back to its start; not timed, before each repetition. NULL: not needed. */
     bool (*prepare)(void *arg, struct rml_error *err);
+    /* What the last iteration computed; the same bytes after every repetition, for they start from
+     * the same state. NULL: nothing that could be compared. */
+    const void *(*output)(const void *arg, size_t *nbytes);
     void *arg;
     int64_t iters_step;     /* iterations come in multiples of it, at least 1 */
     bool wants_token_times; /* an iteration is a token whose time is kept */
@@ -37,11 +40,19 @@ struct bench_samples {
 };
 
 /*
- * Measures `n_reps` repetitions. On failure *samples holds nothing: what run or prepare
- * said, RML_CANCELLED after SIGINT, RML_NO_MEMORY. After success release it.
+ * Measures `n_reps` repetitions; 0: the warm-up alone. On failure *samples holds nothing: what run
+ * or prepare said, RML_CANCELLED after SIGINT, RML_NO_MEMORY, RML_INTERNAL when the output of one
+ * repetition differs from that of another. After success release it.
  */
 bool bench_measure(const struct bench_work *work, int n_reps, struct bench_samples *samples,
                    struct rml_error *err);
+/* One repetition of so many iterations, unasked whether it is warm or long enough. */
+bool bench_measure_block(const struct bench_work *work, int64_t iters, int64_t *wall_ns,
+                         int64_t *cpu_ns, struct rml_error *err);
+
+/* A quick hash of the output, never 0; 0: the work has none. */
+uint64_t bench_work_output_hash(const struct bench_work *work);
+
 void bench_samples_release(struct bench_samples *samples); /* safe on an all-zero struct */
 
 #endif

@@ -15,14 +15,15 @@ int64_t bench_steal_ticks(int proc_stat_fd)
     return sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1 ? (int64_t)steal : -1;
 }
 
-int64_t bench_resident_nbytes(void)
+int64_t bench_peak_resident_nbytes(void)
 {
-    FILE *file = fopen("/proc/self/statm", "r");
-    long long pages = -1;
-    if (file) {
-        if (fscanf(file, "%*d %lld", &pages) != 1)
-            pages = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    long long kib = -1;
+    while (file && kib < 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) != 1)
+            kib = -1;
+    if (file)
         fclose(file);
-    }
-    return pages < 0 ? -1 : pages * (int64_t)sysconf(_SC_PAGESIZE);
+    return kib < 0 ? -1 : kib * 1024;
 }

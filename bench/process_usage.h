@@ -11,7 +11,8 @@
  * an open /proc/stat; -1 when not known. */
 int64_t bench_steal_ticks(int proc_stat_fd);
 
-/* Bytes of this process that are resident now; -1 when not known. */
-int64_t bench_resident_nbytes(void);
+/* The most bytes that were ever resident in this program; -1 when not known. (Unlike
+ * getrusage's, it does not count what the process was before exec.) */
+int64_t bench_peak_resident_nbytes(void);
 
 #endif

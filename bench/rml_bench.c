@@ -1,23 +1,46 @@
 /*
  * rml-bench: measures speed, and keeps every sample.
  */
-#include "bench/suites.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/sweep.h"
+#include "bench/worker.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/cli/options.h"
+#include "tools/cli/report.h"
 
-static const struct cli_command commands[] = {
-    {"attention", "one decode step of an attention layer, by cache type and depth",
-     bench_attention_main},
-    {"decoder", "prefill and decode of a two-layer decoder with random weights",
-     bench_decoder_main},
-    {0},
-};
+/* The command of whichever suite argv[0], "rml-bench NAME", names. */
+static int suite_main(int argc, char **argv)
+{
+    const struct bench_suite *suite = bench_find_suite(strrchr(argv[0], ' ') + 1);
+    return bench_sweep_main(suite, argc, argv);
+}
 
-static const struct cli_program program = {
-    .summary = "Measures speed: medians with 95 % intervals, every sample in the results database.",
-    .commands = commands,
+/* Commands that are no suites. */
+static const struct cli_command other_commands[] = {
+    {"worker", NULL, bench_worker_main},
 };
+#define N_OTHERS (sizeof other_commands / sizeof other_commands[0])
 
 int main(int argc, char **argv)
 {
-    return cli_run(&program, argc, argv);
+    size_t n = 0;
+    while (bench_suites[n])
+        n++;
+    struct cli_command *commands = calloc(n + N_OTHERS + 1, sizeof *commands);
+    if (!commands)
+        return CLI_ERROR;
+    for (size_t i = 0; i < n; i++)
+        commands[i] =
+            (struct cli_command){bench_suites[i]->name, bench_suites[i]->summary, suite_main};
+    memcpy(commands + n, other_commands, sizeof other_commands);
+    const struct cli_program program = {
+        .summary =
+            "Measures speed: medians with 95 % intervals, every sample in the results database.",
+        .commands = commands,
+    };
+    int code = cli_run(&program, argc, argv);
+    free(commands);
+    return code;
 }

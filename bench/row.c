@@ -5,51 +5,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/process_usage.h"
 #include "tools/cli/build_info.h"
 
-struct bench_row *bench_row_create(const char *suite, const char *name, struct rml_error *err)
+static void clear_figures(struct bench_row *row)
+{
+    row->stats = summarize(NULL, 0, BENCH_CONFIDENCE);
+    row->ttft_ns = row->itl_p50_ns = row->itl_p90_ns = row->itl_p99_ns = row->itl_max_ns = NAN;
+    row->roof_fraction = NAN;
+}
+
+struct bench_row *bench_row_create(const struct bench_spec *spec, struct rml_error *err)
 {
     struct bench_row *row = calloc(1, sizeof *row);
     if (!row) {
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a result");
         return NULL;
     }
-    snprintf(row->name, sizeof row->name, "%s", name);
     snprintf(row->engine_version, sizeof row->engine_version, "%s%s%.12s%s", build_info.version,
              build_info.git_commit[0] ? "+" : "", build_info.git_commit,
              build_info.git_dirty ? "+dirty" : "");
-    row->what = (struct store_case){.suite = suite,
-                                    .name = row->name,
-                                    .work_version = 1,
-                                    .engine = "rml",
-                                    .n_batch = 1,
-                                    .n_prompt = -1,
-                                    .n_gen = -1,
-                                    .n_depth = -1,
-                                    .params_json = row->params_json};
+    row->spec = spec;
+    row->what = spec->what;
     row->result = (struct store_result){.engine_version = row->engine_version,
                                         .items_per_iter = NAN,
                                         .bytes_per_iter = -1,
                                         .flops_per_iter = -1,
                                         .rss_bytes = -1,
                                         .kv_bytes = -1};
-    row->stats = summarize(NULL, 0, BENCH_CONFIDENCE);
-    row->ttft_ns = row->itl_p50_ns = row->itl_p90_ns = row->itl_p99_ns = row->itl_max_ns = NAN;
+    clear_figures(row);
+    if (spec->skip_reason) {
+        snprintf(row->error, sizeof row->error, "%s", spec->skip_reason);
+        row->result.status = STORE_SKIPPED;
+        row->result.error = row->error;
+    }
     return row;
 }
 
 void bench_row_destroy(struct bench_row *row)
 {
-    if (row)
+    if (row) {
         bench_samples_release(&row->samples);
+        json_decref(row->profile);
+    }
     free(row);
 }
 
 void bench_row_fail(struct bench_row *row, const struct rml_error *err)
 {
     bench_samples_release(&row->samples);
-    snprintf(row->error, sizeof row->error, "%s", err->message);
+    snprintf(row->error, sizeof row->error, "%s%s%s", err->file, err->file[0] ? ": " : "",
+             err->message);
     row->result.status = STORE_ERROR;
     row->result.error = row->error;
     row->result.samples = NULL;
@@ -57,17 +62,7 @@ void bench_row_fail(struct bench_row *row, const struct rml_error *err)
     row->result.n_samples = row->result.n_token_times = 0;
     row->result.iters_per_rep = row->result.warmup_iters = 0;
     row->result.output_sha256 = NULL;
-    row->stats = summarize(NULL, 0, BENCH_CONFIDENCE);
-    row->ttft_ns = row->itl_p50_ns = row->itl_p90_ns = row->itl_p99_ns = row->itl_max_ns = NAN;
-}
-
-bool bench_row_hash_output(struct bench_row *row, const void *output, size_t nbytes,
-                           struct rml_error *err)
-{
-    if (!rmli_sha256_bytes(output, nbytes, row->output_sha256, err))
-        return false;
-    row->result.output_sha256 = row->output_sha256;
-    return true;
+    clear_figures(row);
 }
 
 /* ---- Figures ------------------------------------------------------------------------- */
@@ -111,15 +106,29 @@ static bool summarize_tokens(struct bench_row *row, struct rml_error *err)
     return true;
 }
 
-bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int n_reps,
-                       struct rml_error *err)
+void bench_row_set_facts(struct bench_row *row, const struct bench_facts *facts)
 {
-    if (!bench_measure(work, n_reps, &row->samples, err) || !summarize_samples(row, err) ||
-        !summarize_tokens(row, err)) {
-        if (err->code != RML_CANCELLED)
-            bench_row_fail(row, err);
+    row->what.isa = facts->isa;
+    row->what.work_version = facts->work_version;
+    row->result.items_per_iter = facts->items_per_iter;
+    row->result.bytes_per_iter = facts->bytes_per_iter;
+    row->result.flops_per_iter = facts->flops_per_iter;
+    row->result.kv_bytes = facts->kv_nbytes;
+    row->ends_with_token = facts->ends_with_token;
+}
+
+bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples,
+                            struct rml_error *err)
+{
+    bench_samples_release(&row->samples);
+    row->samples = *samples;
+    *samples = (struct bench_samples){0};
+    if (!summarize_samples(row, err) || !summarize_tokens(row, err)) {
+        bench_samples_release(&row->samples);
         return false;
     }
+    if (row->ends_with_token)
+        row->ttft_ns = row->stats.median;
     struct store_result *r = &row->result;
     r->status = row->samples.steady ? STORE_OK : STORE_UNSTABLE;
     r->warmup_iters = row->samples.warmup_iters;
@@ -128,8 +137,38 @@ bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int
     r->n_samples = row->samples.n_samples;
     r->token_times = row->samples.token_times;
     r->n_token_times = row->samples.n_token_times;
-    r->rss_bytes = bench_resident_nbytes();
     return true;
+}
+
+static bool measure(struct bench_row *row, struct bench_child *child, int n_reps, bool profile,
+                    struct rml_error *err)
+{
+    struct bench_facts facts;
+    struct bench_samples samples;
+    struct bench_outcome outcome;
+    if (!bench_child_open(child, row->spec, &facts, err))
+        return false;
+    bench_row_set_facts(row, &facts);
+    if (!bench_child_measure(child, n_reps, profile, &samples, &outcome, err))
+        return false;
+    row->profile = outcome.profile;
+    if (!bench_row_take_samples(row, &samples, err))
+        return false;
+    snprintf(row->output_sha256, sizeof row->output_sha256, "%s", outcome.output_sha256);
+    row->result.output_sha256 = row->output_sha256[0] ? row->output_sha256 : NULL;
+    row->result.rss_bytes = outcome.rss_nbytes;
+    row->result.kv_bytes = outcome.kv_nbytes;
+    return true;
+}
+
+bool bench_row_measure(struct bench_row *row, struct bench_child *child, int n_reps, bool profile,
+                       struct rml_error *err)
+{
+    if (measure(row, child, n_reps, profile, err))
+        return true;
+    if (err->code != RML_CANCELLED)
+        bench_row_fail(row, err);
+    return false;
 }
 
 static double per_second(const struct bench_row *row, double amount)

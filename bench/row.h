@@ -4,45 +4,48 @@
 #ifndef BENCH_ROW_H
 #define BENCH_ROW_H
 
-#include "bench/measure.h"
+#include "bench/child.h"
 #include "tools/cli/order_statistics.h"
-#include "files/content_hash.h"
 
 #define BENCH_CONFIDENCE 0.95
 
 struct bench_row {
-    struct store_case what;
+    const struct bench_spec *spec; /* borrowed, outlives the row */
+    struct store_case what;     /* the spec's; instruction set and work version as the child has */
     struct store_result result; /* samples and texts are those below */
     struct bench_samples samples;
+    bool ends_with_token;
 
-    char name[64];
-    char params_json[512];
     char engine_version[64];
-    char output_sha256[RMLI_SHA256_HEX_NBYTES]; /* "" until bench_row_hash_output */
-    char error[1024];
+    char output_sha256[65]; /* "": none */
+    char error[2080];       /* or why it was skipped */
+    json_t *profile;        /* as in bench_outcome; owned, NULL without */
 
-    /* Derived by bench_row_close, in ns an iteration; NaN when it does not apply. */
+    /* Derived, in ns an iteration; NaN when it does not apply. */
     struct summary stats;
     double ttft_ns;
     double itl_p50_ns, itl_p90_ns, itl_p99_ns, itl_max_ns;
+    double roof_fraction; /* of the time that the roof allows; NaN: not known */
 };
 
-/* A row of our engine with nothing measured yet: counts that do not apply are -1. Texts
- * are copied, suite is borrowed for good. NULL with RML_NO_MEMORY. */
-struct bench_row *bench_row_create(const char *suite, const char *name, struct rml_error *err);
+/* A row of this build with nothing measured yet; of status `skipped` when the spec has a reason
+ * for it. NULL with RML_NO_MEMORY. */
+struct bench_row *bench_row_create(const struct bench_spec *spec, struct rml_error *err);
 void bench_row_destroy(struct bench_row *row); /* NULL is allowed */
 
-/* The hash of what the timed code computed. */
-bool bench_row_hash_output(struct bench_row *row, const void *output, size_t nbytes,
-                           struct rml_error *err);
-
 /*
- * Measures the work into the row and works the figures out. False when nothing was
- * measured, and the row then has the status `error` with the text of *err, unless that is
- * RML_CANCELLED, which makes no row. err is not NULL.
+ * Opens the case in the child, measures it into the row and works the figures out. False when
+ * nothing was measured, and the row then has the status `error` with the text of *err, unless
+ * that is RML_CANCELLED, which makes no row. err is not NULL.
  */
-bool bench_row_measure(struct bench_row *row, const struct bench_work *work, int n_reps,
+bool bench_row_measure(struct bench_row *row, struct bench_child *child, int n_reps, bool profile,
                        struct rml_error *err);
+
+/* Its parts, for those who measure otherwise. Facts of the opened case: */
+void bench_row_set_facts(struct bench_row *row, const struct bench_facts *facts);
+/* Takes over the samples and works the figures out; on failure they are released. */
+bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples,
+                            struct rml_error *err);
 
 /* Turns the row into one of status `error`; its samples are dropped. */
 void bench_row_fail(struct bench_row *row, const struct rml_error *err);

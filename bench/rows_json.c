@@ -26,13 +26,13 @@ static json_t *samples_ns(const struct bench_samples *s)
 static bool add_case(json_t *o, const struct bench_row *row)
 {
     const struct store_case *c = &row->what;
-    char *key = store_case_key(c, NULL);
+    char *key = store_case_key(c, row->spec->model_sha256);
     int rc = json_object_set_new(o, "suite", cli_json_text(c->suite));
     rc |= json_object_set_new(o, "name", cli_json_text(c->name));
     rc |= json_object_set_new(o, "case_key", cli_json_text(key));
     rc |= json_object_set_new(o, "status", cli_json_text(store_status_name(row->result.status)));
     rc |= json_object_set_new(o, "engine", cli_json_text(c->engine));
-    rc |= json_object_set_new(o, "model", json_null()); /* no suite runs a checkpoint yet */
+    rc |= json_object_set_new(o, "model", cli_json_text(row->spec->checkpoint));
     rc |= json_object_set_new(o, "weight_dtype", cli_json_text(c->weight_dtype));
     rc |= json_object_set_new(o, "k_dtype", cli_json_text(c->k_dtype));
     rc |= json_object_set_new(o, "v_dtype", cli_json_text(c->v_dtype));
@@ -66,7 +66,7 @@ static bool add_figures(json_t *o, const struct bench_row *row)
         json_object_set_new(o, "bytes_per_second", cli_json_real(bench_row_bytes_per_second(row)));
     rc |=
         json_object_set_new(o, "flops_per_second", cli_json_real(bench_row_flops_per_second(row)));
-    rc |= json_object_set_new(o, "roof_fraction", json_null()); /* no roof is measured */
+    rc |= json_object_set_new(o, "roof_fraction", cli_json_real(row->roof_fraction));
     rc |= json_object_set_new(o, "ttft_ns", cli_json_real(row->ttft_ns));
     rc |= json_object_set_new(o, "itl_p50_ns", cli_json_real(row->itl_p50_ns));
     rc |= json_object_set_new(o, "itl_p90_ns", cli_json_real(row->itl_p90_ns));

@@ -9,22 +9,40 @@
 #include "tools/cli/json_out.h"
 #include "tools/cli/report.h"
 
-bool bench_session_begin(struct bench_session *session, const struct cli_options *options, int argc,
-                         char **argv, struct rml_error *err)
+/* The checkpoint of the plan, as the database knows it. */
+static bool know_model(struct bench_session *session, const struct bench_model *m,
+                       struct rml_error *err)
 {
-    *session = (struct bench_session){.options = options};
+    if (!m)
+        return true;
+    struct store_model model = {
+        .content_sha256 = m->sha256,
+        .file_name = m->path,
+        .file_nbytes = m->nbytes,
+        .config = &m->config,
+        .weight_dtype = m->weight_dtype,
+        .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
+    };
+    session->model_id = store_upsert_model(session->store, &model, err);
+    return session->model_id >= 0;
+}
+
+bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
+                         const struct bench_plan *plan, struct rml_error *err)
+{
+    *session = (struct bench_session){.options = options, .n_cases = plan->n_specs};
     if (options->no_db)
         return true;
 
     char path[PATH_MAX];
-    struct store_run run = {.kind = STORE_RUN_BENCH,
-                            .argc = argc,
-                            .argv = argv,
-                            .seed = (int64_t)(options->seed & INT64_MAX)};
+    struct store_run run = {.kind = STORE_RUN_BENCH, .seed = (int64_t)(options->seed & INT64_MAX)};
+    run.argv = cli_command_line(&run.argc);
     if (!store_path(options->db, path, sizeof path, err))
         return false;
     session->store = store_open(path, STORE_WRITE, err);
-    session->run_id = session->store ? store_begin_run(session->store, &run, err) : -1;
+    session->run_id = session->store && know_model(session, plan->model, err)
+                          ? store_begin_run(session->store, &run, err)
+                          : -1;
     if (session->run_id < 0) {
         store_close(session->store);
         return false;
@@ -55,6 +73,7 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row, st
         session->n_room = n_room;
     }
     session->rows[session->n_rows++] = row;
+    row->what.model_id = session->model_id;
     if (row->result.status == STORE_ERROR)
         cli_warn("%s/%s: %s", row->what.suite, row->what.name, row->result.error);
     return store_add_result(session->store, session->run_id, &row->what, &row->result, err) >= 0;

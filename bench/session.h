@@ -2,10 +2,9 @@
  * One invocation of rml-bench: a run in the database, and its rows.
  *
  *     struct bench_session session;
- *     if (!bench_session_begin(&session, &options, argc, argv, &err))
+ *     if (!bench_session_begin(&session, &options, &plan, n_reps, resume, &err))
  *         return cli_error(&err);
  *     for (each case) {
- *         bench_session_announce(&session, "attention f16 512");
  *         ... a row, measured or failed ...
  *         if (!bench_session_take(&session, row, &err))
  *             break;
@@ -22,14 +21,16 @@ struct bench_session {
     const struct cli_options *options;
     struct store *store; /* NULL with --no-db */
     int64_t run_id;
+    int64_t model_id;        /* of the plan's checkpoint; 0: none */
     struct bench_row **rows; /* [n_rows], owned */
     size_t n_rows, n_room;
     size_t n_cases; /* expected, for the progress line; 0: not known */
 };
 
-/* Opens the database and begins the run. Nothing is left behind on failure. */
-bool bench_session_begin(struct bench_session *session, const struct cli_options *options, int argc,
-                         char **argv, struct rml_error *err);
+/* Opens the database and begins the run of the plan, which outlives the session. Nothing is left
+ * behind on failure. */
+bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
+                         const struct bench_plan *plan, struct rml_error *err);
 
 /* Says on standard error what is measured now. */
 void bench_session_announce(const struct bench_session *session, const char *format, ...)

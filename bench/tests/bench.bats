@@ -42,7 +42,7 @@ has_results() { # DB N
         'attention --threads 1000' 'attention --reps 20' 'attention --reps many' \
         'attention extra' 'attention --nosuch' 'attention --db x --no-db' 'attention --db=' \
         'decoder --weights q9' 'decoder --weights i32' 'decoder --arithmetic f16' \
-        'decoder --prompt 0 --gen 0' 'decoder --prompt -5' 'decoder extra'; do
+        'decoder --prompt 0 --gen 0' 'decoder --prompt -5' 'decoder a b' 'decoder a --shape tinyllama' 'decoder --shape nosuch' 'attention --depth 9-3' 'attention --depth 0-8*2' 'attention --depth 1-8*1'; do
         # shellcheck disable=SC2086 # words
         try rml-bench $args
         echo "args: $args: status $status: $stderr"

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bench/row.h"
+#include "bench/suite.h"
 
 #define ITER_NS 50000 /* an iteration spins this long */
 
@@ -92,10 +93,15 @@ Test(measure, tokens_have_times)
     struct fake fake = {0};
     struct bench_work work = work_of(&fake, 60, true);
     struct rml_error err = RML_ERROR_INIT;
-    struct bench_row *row = bench_row_create("suite", "name", &err);
-    row->result.items_per_iter = 1;
-    row->result.bytes_per_iter = 1000;
-    cr_assert(bench_row_measure(row, &work, 21, &err), "%s", err.message);
+    struct bench_plan plan = {0};
+    struct bench_spec *spec = bench_plan_add(&plan, &bench_attention_suite, "name", &err);
+    struct bench_row *row = bench_row_create(spec, &err);
+    bench_row_set_facts(
+        row,
+        &(struct bench_facts){.items_per_iter = 1, .bytes_per_iter = 1000, .flops_per_iter = -1});
+    struct bench_samples samples;
+    cr_assert(bench_measure(&work, 21, &samples, &err), "%s", err.message);
+    cr_assert(bench_row_take_samples(row, &samples, &err), "%s", err.message);
     const struct bench_samples *s = &row->samples;
     cr_assert((int64_t)s->n_token_times == 21 * s->iters_per_rep);
     for (size_t i = 0; i < s->n_token_times; i++) {
@@ -113,23 +119,47 @@ Test(measure, tokens_have_times)
     cr_expect(rate > 0 && rate <= 1e9 / ITER_NS);
     cr_expect_float_eq(bench_row_bytes_per_second(row), 1000 * rate, 1e-6 * rate);
     cr_expect(bench_row_flops_per_second(row) != bench_row_flops_per_second(row)); /* NaN */
-    cr_expect(row->result.rss_bytes > 0);
+
+    bench_row_fail(row, &(struct rml_error){.message = "too far"});
+    cr_expect(row->result.status == STORE_ERROR && strcmp(row->result.error, "too far") == 0);
+    cr_expect(row->result.n_samples == 0 && row->result.n_token_times == 0);
+    cr_expect(row->result.iters_per_rep == 0 && row->samples.samples == NULL);
     bench_row_destroy(row);
+    bench_plan_release(&plan);
 }
 
-Test(measure, failing_work_becomes_a_row_of_status_error)
+Test(measure, failing_work_fails_with_its_own_reason)
 {
     /* In the first run and in the 20th, which there is however slow the machine: 21 repetitions. */
     for (int64_t fail_at = 1; fail_at < 21; fail_at += 19) {
         struct fake fake = {.fail_at = fail_at};
         struct bench_work work = work_of(&fake, 60, true);
+        struct bench_samples samples;
         struct rml_error err = RML_ERROR_INIT;
-        struct bench_row *row = bench_row_create("suite", "name", &err);
-        cr_expect(!bench_row_measure(row, &work, 21, &err));
+        cr_expect(!bench_measure(&work, 21, &samples, &err));
         cr_expect(err.code == RML_OUT_OF_RANGE && fake.n_runs == fail_at);
-        cr_expect(row->result.status == STORE_ERROR && strcmp(row->result.error, "too far") == 0);
-        cr_expect(row->result.n_samples == 0 && row->result.n_token_times == 0);
-        cr_expect(row->result.iters_per_rep == 0 && row->samples.samples == NULL);
-        bench_row_destroy(row);
+        cr_expect(samples.samples == NULL && samples.n_samples == 0);
     }
+}
+
+static const void *run_count(const void *arg, size_t *nbytes)
+{
+    const struct fake *fake = arg;
+    static int64_t n;
+    n = fake->n_runs < 7 ? 1 : 2;
+    *nbytes = sizeof n;
+    return &n;
+}
+
+Test(measure, output_that_changes_is_an_error)
+{
+    struct fake fake = {0};
+    struct bench_work work = work_of(&fake, 60, false);
+    work.output = run_count;
+    struct bench_samples samples;
+    struct rml_error err = RML_ERROR_INIT;
+    cr_expect(!bench_measure(&work, 21, &samples, &err));
+    cr_expect(err.code == RML_INTERNAL && fake.n_runs == 7, "%s after %d", err.message,
+              (int)fake.n_runs);
+    cr_expect(strstr(err.message, "output of repetition 7 differs"), "%s", err.message);
 }

@@ -7,6 +7,8 @@
 
 #include "bench/attention_case.h"
 #include "bench/decoder_case.h"
+#include "bench/decoder_cost.h"
+#include "bench/decoder_shapes.h"
 
 static const struct attention_shape llama = {"llama-3-8b", 32, 8, 128};
 static const struct attention_shape small = {"small", 6, 2, 16};
@@ -27,9 +29,12 @@ Test(attention_case, output_is_right_for_every_pair_of_cache_types)
         for (int k = 0; k < RML_N_KV_DTYPES; k++) {
             for (int v = 0; v < RML_N_KV_DTYPES; v++) {
                 for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++) {
-                    struct attention_case *c =
-                        attention_case_create(&small, (enum rml_kv_dtype)k, (enum rml_kv_dtype)v,
-                                              depths[d], pool, 5, &err);
+                    const struct attention_settings settings = {.shape = small,
+                                                                .k = (enum rml_kv_dtype)k,
+                                                                .v = (enum rml_kv_dtype)v,
+                                                                .depth = depths[d],
+                                                                .seed = 5};
+                    struct attention_case *c = attention_case_create(&settings, pool, &err);
                     cr_assert(c, "%s", err.message);
                     struct bench_work work = attention_case_work(c);
                     run_once(&work, 3);
@@ -57,30 +62,33 @@ Test(attention_case, costs)
 {
     struct rml_error err = RML_ERROR_INIT;
     struct rml_thread_pool *pool = rml_thread_pool_create(1, &err);
-    struct attention_case *c =
-        attention_case_create(&llama, RML_KV_F16, RML_KV_F16, 512, pool, 0, &err);
+    struct attention_settings settings = {
+        .shape = llama, .k = RML_KV_F16, .v = RML_KV_F16, .depth = 512};
+    struct attention_case *c = attention_case_create(&settings, pool, &err);
     cr_assert(c, "%s", err.message);
     /* 513 positions read and one written, 8 heads, 256 bytes twice; 2 x 4096 f32 */
-    cr_expect(attention_case_bytes(c) == 514.0 * 8 * 512 + 32768);
-    cr_expect(attention_case_flops(c) == 4.0 * 4096 * 513);
+    cr_expect(attention_bytes(&settings) == 514.0 * 8 * 512 + 32768);
+    cr_expect(attention_flops(&settings) == 4.0 * 4096 * 513);
     cr_expect(attention_case_kv_nbytes(c) == 9 * 64 * 8 * 512); /* 9 pages */
-    attention_case_destroy(c);
-
-    c = attention_case_create(&llama, RML_KV_F32, RML_KV_I8, 0, pool, 0, &err);
-    /* i8: 4 scales and 128 bytes */
-    cr_expect(attention_case_bytes(c) == 2.0 * 8 * (512 + 144) + 32768);
+    cr_expect(attention_memory_nbytes(&settings) == 9 * 64 * 8 * 512);
     attention_case_destroy(c);
     rml_thread_pool_destroy(pool);
+
+    settings = (struct attention_settings){.shape = llama, .k = RML_KV_F32, .v = RML_KV_I8};
+    /* i8: 4 scales and 128 bytes */
+    cr_expect(attention_bytes(&settings) == 2.0 * 8 * (512 + 144) + 32768);
 }
 
 Test(decoder_case, costs_and_output)
 {
     struct rml_error err = RML_ERROR_INIT;
     struct rml_model_config config;
-    decoder_shape_config(&config);
+    decoder_shapes[0].set(&config);
+    const struct decoder_weights weights = decoder_weights_of_type(&config, RML_Q4_0);
     struct rml_model *model = rml_model_random(&config, RML_Q4_0, 0, &err);
     cr_assert(model, "%s", err.message);
     struct decoder_settings s = {.arithmetic = RML_ARITHMETIC_I8,
+                                 .n_batch = 1,
                                  .k = RML_KV_F16,
                                  .v = RML_KV_F16,
                                  .n_gen = 8,
@@ -88,15 +96,15 @@ Test(decoder_case, costs_and_output)
     /* Elements: 2 layers of 2048 x (2 x 2048 + 2 x 256) + 3 x 2048 x 5632 = 44,040,192, and
      * a head of 16,777,216; 18 bytes for 32. Tokens 1 to 8 see 129 to 136 keys, 132.5 in
      * the mean, each 2 layers x 32 heads x 64. A position of the cache has 2048 bytes. */
-    cr_expect(decoder_flops(model, &s) == 2 * (2 * 44040192.0 + 16777216 + 2 * 4096 * 132.5));
-    cr_expect(decoder_bytes(model, &s) ==
+    cr_expect(decoder_flops(&config, &s) == 2 * (2 * 44040192.0 + 16777216 + 2 * 4096 * 132.5));
+    cr_expect(decoder_bytes(&config, &weights, &s) ==
               (2 * 44040192.0 + 16777216 + 2048) * 18 / 32 + 2048 * 133.5);
     /* Prefill of 600: matrices twice, keys 512 + 600. */
     struct decoder_settings p = s;
     p.n_prompt = 600;
-    cr_expect(decoder_flops(model, &p) ==
+    cr_expect(decoder_flops(&config, &p) ==
               2 * (600 * 2 * 44040192.0 + 16777216 + 2 * 4096 * (600.0 * 601 / 2)));
-    cr_expect(decoder_bytes(model, &p) ==
+    cr_expect(decoder_bytes(&config, &weights, &p) ==
               (2 * 2 * 44040192.0 + 16777216 + 600 * 2048) * 18 / 32 + 2048 * (512.0 + 600 + 600));
 
     /* Whatever was decoded before, a pass begins at the depth and gives the same logits. */

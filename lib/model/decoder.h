@@ -36,6 +36,10 @@ struct rml_model *rml_model_load(struct rml_checkpoint *cp, struct rml_error *er
 struct rml_model *rml_model_random(const struct rml_model_config *config, enum rml_dtype dtype,
                                    uint64_t seed, struct rml_error *err);
 
+/* Whether rml_model_random can make it; false with what it would say. */
+bool rml_random_model_fits(const struct rml_model_config *config, enum rml_dtype dtype,
+                           struct rml_error *err);
+
 void rml_model_destroy(struct rml_model *model); /* NULL is allowed */
 
 const struct rml_model_config *rml_model_config(const struct rml_model *model);

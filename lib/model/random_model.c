@@ -184,15 +184,19 @@ static bool check_columns(const struct rml_model_config *c, enum rml_dtype dtype
     return true;
 }
 
+bool rml_random_model_fits(const struct rml_model_config *config, enum rml_dtype dtype,
+                           struct rml_error *err)
+{
+    if ((unsigned)dtype >= RML_N_WEIGHT_DTYPES)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "%s is no type of weights",
+                         rml_dtype_traits(dtype)->name);
+    return rmli_model_config_validate(config, "", err) && check_columns(config, dtype, err);
+}
+
 struct rml_model *rml_model_random(const struct rml_model_config *config, enum rml_dtype dtype,
                                    uint64_t seed, struct rml_error *err)
 {
-    if ((unsigned)dtype >= RML_N_WEIGHT_DTYPES) {
-        rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "%s is no type of weights",
-                  rml_dtype_traits(dtype)->name);
-        return NULL;
-    }
-    if (!rmli_model_config_validate(config, "", err) || !check_columns(config, dtype, err))
+    if (!rml_random_model_fits(config, dtype, err))
         return NULL;
     struct builder counted = {.dtype = dtype}, filled = {.dtype = dtype};
     struct rml_model *model = calloc(1, sizeof *model);

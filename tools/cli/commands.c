@@ -49,7 +49,8 @@ static int parse_without_command(const struct cli_program *program, int argc, ch
     }
     fprintf(stream, "%s\n\nCommands:\n", program->summary);
     for (const struct cli_command *c = program->commands; c && c->name; c++)
-        fprintf(stream, "  %-14s %s\n", c->name, c->summary);
+        if (c->summary)
+            fprintf(stream, "  %-14s %s\n", c->name, c->summary);
     fprintf(stream, "\nEach command has a --help of its own.");
     fclose(stream);
 
@@ -76,8 +77,16 @@ static int parse_without_command(const struct cli_program *program, int argc, ch
         fprintf(stderr, "'%s' found, expected a command: ", word);
     else
         fprintf(stderr, "no command found, expected one of ");
+    const struct cli_command *last = NULL;
     for (const struct cli_command *c = program->commands; c && c->name; c++)
-        fprintf(stderr, "%s%s", c == program->commands ? "" : c[1].name ? ", " : " or ", c->name);
+        last = c->summary ? c : last;
+    for (const struct cli_command *c = program->commands; c && c->name; c++)
+        if (c->summary)
+            fprintf(stderr, "%s%s",
+                    c == program->commands ? ""
+                    : c != last            ? ", "
+                                           : " or ",
+                    c->name);
     fprintf(stderr, "\nTry `%s --help' for more information.\n", name);
     free(doc);
     return CLI_USAGE;

@@ -65,7 +65,7 @@ bool cli_common_takes_value(const char *name);
 
 struct cli_command {
     const char *name;                   /* NULL ends a table */
-    const char *summary;                /* one line, no full stop */
+    const char *summary;                /* one line, no full stop; NULL: not listed */
     int (*main)(int argc, char **argv); /* argv[0] is "rml-golden check"; returns an exit code */
 };
 

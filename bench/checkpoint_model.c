@@ -1,0 +1,51 @@
+#include "bench/checkpoint_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/paths.h"
+
+struct rml_model *bench_open_model(const char *path, struct rml_error *err)
+{
+    struct rml_checkpoint *cp = rml_checkpoint_open(path, err);
+    struct rml_model *model = cp ? rml_model_load(cp, err) : NULL;
+    if (cp && !model)
+        rml_checkpoint_close(cp);
+    return model;
+}
+
+/* Many checkpoints for tests have no tokenizer: then it is not known. */
+static void know_tokenizer(const struct rml_checkpoint *cp, char hex[65])
+{
+    struct rml_tokenizer *tokenizer = rml_tokenizer_from_checkpoint(cp, NULL, NULL);
+    if (tokenizer)
+        rml_tokenizer_content_sha256(tokenizer, hex);
+    rml_tokenizer_destroy(tokenizer);
+}
+
+struct rml_model *bench_load_model(struct bench_plan *plan, const char *path, struct rml_error *err)
+{
+    struct rml_model *loaded = bench_open_model(path, err);
+    struct bench_model *m = calloc(1, sizeof *m);
+    char *cache = cli_content_hash_cache();
+    bool ok = loaded != NULL;
+    if (ok && (!m || !(m->path = strdup(path))))
+        ok = rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a checkpoint");
+    const struct rml_checkpoint *cp = loaded ? rml_model_checkpoint(loaded) : NULL;
+    ok = ok && rml_checkpoint_content_sha256(cp, cache, m->sha256, err);
+    free(cache);
+    if (!ok) {
+        if (m)
+            free(m->path);
+        free(m);
+        rml_model_destroy(loaded);
+        return NULL;
+    }
+    m->nbytes = rml_checkpoint_nbytes(cp);
+    m->config = *rml_model_config(loaded);
+    m->weight_dtype = rml_dtype_traits(rml_model_weight_dtype(loaded))->name;
+    know_tokenizer(cp, m->tokenizer_sha256);
+    plan->model = m;
+    return loaded;
+}

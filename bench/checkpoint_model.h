@@ -1,0 +1,15 @@
+/*
+ * The checkpoint that a plan is about.
+ */
+#ifndef BENCH_CHECKPOINT_MODEL_H
+#define BENCH_CHECKPOINT_MODEL_H
+
+#include "bench/plan.h"
+
+/* Opens and loads a checkpoint; NULL on failure. */
+struct rml_model *bench_open_model(const char *path, struct rml_error *err);
+/* The same, and makes it the plan's, with its hash (cached between runs). */
+struct rml_model *bench_load_model(struct bench_plan *plan, const char *path,
+                                   struct rml_error *err);
+
+#endif

@@ -1,0 +1,199 @@
+#include "bench/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/session.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/options.h"
+#include "tools/cli/parse.h"
+#include "tools/cli/report.h"
+
+/* What every suite's command line may say. */
+struct sweep {
+    const struct bench_suite *suite;
+    void *settings; /* the suite's */
+    struct bench_sweep_settings common;
+    int n_reps;
+    double timeout_seconds; /* 0: by the estimate */
+};
+
+enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT };
+
+static const struct argp_option sweep_options[] = {
+    {"threads", 't', "LIST", 0,
+     "Worker threads (RML_THREADS, else the physical cores this process may use)", 5},
+    {"reps", KEY_REPS, "N", 0, "Measured repetitions of a case, at least 21 (21)", 5},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "A case that takes longer is an error (ten times the estimate, at least 600)", 5},
+    {0},
+};
+#define N_SWEEP_OPTIONS (sizeof sweep_options / sizeof sweep_options[0])
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct sweep *sweep = state->input;
+    switch (key) {
+    case 't':
+        bench_arg_numbers(state, "--threads", arg, 1, RML_MAX_THREADS, &sweep->common.threads);
+        return 0;
+    case KEY_REPS:
+        sweep->n_reps = (int)cli_arg_u64(state, "--reps", arg, BENCH_MIN_REPS, BENCH_MAX_REPS);
+        return 0;
+    case KEY_TIMEOUT:
+        sweep->timeout_seconds = cli_arg_f64(state, "--timeout", arg, 0.001, 1e9);
+        return 0;
+    default:
+        break;
+    }
+    state->input = sweep->settings;
+    error_t rc = sweep->suite->parse(key, arg, state);
+    state->input = sweep;
+    if (key == ARGP_KEY_ARG && rc == ARGP_ERR_UNKNOWN)
+        argp_error(state, "'%s' found, expected no argument", arg);
+    return rc;
+}
+
+/* The suite's options, then those of every suite. */
+static struct argp_option *all_options(const struct bench_suite *suite)
+{
+    size_t n = 0;
+    while (suite->options[n].name || suite->options[n].doc)
+        n++;
+    struct argp_option *options = calloc(n + N_SWEEP_OPTIONS, sizeof *options);
+    if (!options) {
+        perror("rml-bench");
+        exit(CLI_ERROR);
+    }
+    memcpy(options, suite->options, n * sizeof *options);
+    for (size_t i = 0; i < N_SWEEP_OPTIONS; i++)
+        if (suite->takes_threads || sweep_options[i].key != 't')
+            options[n++] = sweep_options[i];
+    return options;
+}
+
+static void parse_sweep(struct sweep *sweep, const struct bench_suite *suite,
+                        struct cli_options *options, unsigned accepted, int argc, char **argv)
+{
+    *sweep = (struct sweep){.suite = suite, .n_reps = BENCH_MIN_REPS};
+    sweep->settings = calloc(1, suite->settings_nbytes + 1);
+    if (!sweep->settings) {
+        perror("rml-bench");
+        exit(CLI_ERROR);
+    }
+    struct argp_option *table = all_options(suite);
+    const struct argp argp = {
+        .options = table, .parser = parse, .args_doc = suite->args_doc, .doc = suite->doc};
+    cli_parse(options, accepted, &argp, argc, argv, sweep);
+    sweep->common.seed = options->seed;
+    free(table);
+}
+
+static void release_sweep(struct sweep *sweep)
+{
+    if (sweep->suite->release)
+        sweep->suite->release(sweep->settings);
+    free(sweep->settings);
+    free(sweep->common.threads.values);
+}
+
+/* The number of threads that RML_THREADS or the machine gives. */
+static bool default_threads(struct bench_numbers *threads, struct rml_error *err)
+{
+    struct rml_thread_pool *pool = rml_thread_pool_create(0, err);
+    if (!pool)
+        return false;
+    threads->values = malloc(sizeof *threads->values);
+    if (threads->values)
+        threads->values[threads->n++] = rml_thread_pool_size(pool);
+    rml_thread_pool_destroy(pool);
+    return threads->values || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for options");
+}
+
+static bool enumerate(struct sweep *sweep, struct bench_plan *plan, struct rml_error *err)
+{
+    *plan = (struct bench_plan){0};
+    if (sweep->suite->takes_threads && sweep->common.threads.n == 0 &&
+        !default_threads(&sweep->common.threads, err))
+        return false;
+    if (sweep->suite->enumerate(sweep->settings, &sweep->common, plan, err))
+        return true;
+    bench_plan_release(plan);
+    return false;
+}
+
+bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv,
+                      struct bench_plan *plan, struct rml_error *err)
+{
+    struct sweep sweep;
+    struct cli_options options;
+    parse_sweep(&sweep, suite, &options, CLI_OPT_SEED, argc, argv);
+    bool ok = enumerate(&sweep, plan, err);
+    release_sweep(&sweep);
+    return ok;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* A row for the case. False ends the run: interrupted, or out of memory. */
+static bool measure_case(const struct sweep *sweep, const struct bench_spec *spec,
+                         struct bench_row **made, struct rml_error *err)
+{
+    struct bench_row *row = *made = bench_row_create(spec, err);
+    if (!row)
+        return false;
+    if (spec->skip_reason)
+        return true;
+    struct rml_error why = RML_ERROR_INIT;
+    struct bench_child *child = bench_child_start(NULL, &why);
+    if (child) {
+        bench_child_limit(child, sweep->timeout_seconds);
+        bench_row_measure(row, child, sweep->n_reps, false, &why);
+    } else if (why.code != RML_CANCELLED) {
+        bench_row_fail(row, &why);
+    }
+    bench_child_end(child);
+    if (why.code != RML_CANCELLED)
+        return true;
+    bench_row_destroy(row);
+    *err = why;
+    return false;
+}
+
+static void run(struct bench_session *session, const struct sweep *sweep,
+                const struct bench_plan *plan, struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < plan->n_specs; i++) {
+        char text[256];
+        struct bench_row *row;
+        bench_spec_describe(plan->specs[i], text, sizeof text);
+        bench_session_announce(session, "%s", text);
+        ok =
+            measure_case(sweep, plan->specs[i], &row, err) && bench_session_take(session, row, err);
+    }
+}
+
+int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
+{
+    struct sweep sweep;
+    struct cli_options options;
+    struct bench_plan plan;
+    struct bench_session session;
+    struct rml_error err = RML_ERROR_INIT;
+    int code;
+    parse_sweep(&sweep, suite, &options, CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, argc, argv);
+    if (!enumerate(&sweep, &plan, &err)) {
+        code = cli_error(&err);
+    } else {
+        if (bench_session_begin(&session, &options, &plan, &err)) {
+            run(&session, &sweep, &plan, &err);
+            code = bench_session_end(&session, &err);
+        } else {
+            code = cli_error(&err);
+        }
+        bench_plan_release(&plan);
+    }
+    release_sweep(&sweep);
+    return code;
+}
