@@ -9,6 +9,7 @@ static const struct cli_command commands[] = {
     {"list", "the runs, newest first", results_list_main},
     {"show", "one run: provenance, environment, results, goldens, scores, verdicts",
      results_show_main},
+    {"merge", "take the runs of other databases into this one", results_merge_main},
     {"check", "is the database sound, and which runs died", results_check_main},
     {"plot", "draw a chart with gnuplot", results_plot_main},
     {0},

@@ -123,7 +123,7 @@ bool store_migrate(struct store *store, struct rml_error *err)
     int version = 0;
     if (!check_version(store, &version, err))
         return false;
-    if (version == schema_n_versions)
+    if (version == schema_n_versions || store->mode == STORE_READ_OLD)
         return true;
     if (store->mode == STORE_READ)
         return store_refuse(store, err, RML_UNSUPPORTED,
@@ -257,6 +257,26 @@ void store_close(struct store *store)
 const char *store_file(const struct store *store)
 {
     return store ? store->path : NULL;
+}
+
+int store_schema_version(struct store *store, struct rml_error *err)
+{
+    int version = 0;
+    return check_version(store, &version, err) ? version : -1;
+}
+
+bool store_copy(struct store *store, const char *path, struct rml_error *err)
+{
+    if (access(path, F_OK) == 0)
+        return rmli_fail(err, RML_IO, path, -1, "there already, expected the name of a new file");
+    struct query q;
+    query_init(&q, store, "VACUUM INTO ?");
+    query_text(&q, path);
+    query_run(&q);
+    if (query_release(&q, "copying it", err))
+        return true;
+    unlink(path);
+    return false;
 }
 
 sqlite3 *store_handle(struct store *store)

@@ -50,8 +50,9 @@
 bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_error *err);
 
 enum store_mode {
-    STORE_WRITE, /* created when it is not there, brought to the current schema */
-    STORE_READ   /* must exist and have the current schema; nothing is written */
+    STORE_WRITE,   /* created when it is not there, brought to the current schema */
+    STORE_READ,    /* must exist and have the current schema; nothing is written */
+    STORE_READ_OLD /* the same, but the schema may be an older one (store_schema_version) */
 };
 
 struct store;
@@ -68,6 +69,12 @@ struct store;
 struct store *store_open(const char *path, enum store_mode mode, struct rml_error *err);
 void store_close(struct store *store);             /* NULL is allowed */
 const char *store_file(const struct store *store); /* the path it was opened with; NULL for NULL */
+
+/* Versions of the schema that have been applied (PRAGMA user_version); -1 with an error. */
+int store_schema_version(struct store *store, struct rml_error *err);
+
+/* Writes a whole and compact copy to `path`, which must not exist (VACUUM INTO). */
+bool store_copy(struct store *store, const char *path, struct rml_error *err);
 
 /* ---- Runs --------------------------------------------------------------- */
 
