@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 bool rmli_size_mul(size_t a, size_t b, size_t *out)
 {
@@ -45,13 +46,13 @@ static void *allocate_exact(size_t base_nbytes)
     return place(base, (char *)base + RMLI_ALIGNMENT);
 }
 
-static void *allocate_large_zeroed(size_t base_nbytes)
+static void *allocate_large_zeroed(size_t base_nbytes, size_t alignment)
 {
     char *base = calloc(1, base_nbytes);
     if (!base)
         return NULL;
     uintptr_t address = (uintptr_t)base + sizeof base;
-    size_t to_boundary = (RMLI_ALIGNMENT - address % RMLI_ALIGNMENT) % RMLI_ALIGNMENT;
+    size_t to_boundary = (alignment - address % alignment) % alignment;
     return place(base, base + sizeof base + to_boundary);
 }
 
@@ -67,8 +68,8 @@ static void *allocate(size_t nelems, size_t elem_nbytes, bool zeroed, struct rml
         return NULL;
     }
     bool by_calloc = zeroed && nbytes >= LARGE_NBYTES;
-    void *block =
-        by_calloc ? allocate_large_zeroed(base_nbytes) : allocate_exact(RMLI_ALIGNMENT + nbytes);
+    void *block = by_calloc ? allocate_large_zeroed(base_nbytes, RMLI_ALIGNMENT)
+                            : allocate_exact(RMLI_ALIGNMENT + nbytes);
     if (!block)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", nbytes);
     else if (zeroed && !by_calloc)
@@ -84,6 +85,25 @@ void *rmli_alloc(size_t nelems, size_t elem_nbytes, struct rml_error *err)
 void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err)
 {
     return allocate(nelems, elem_nbytes, true, err);
+}
+
+/* The large pages of x86 and of most ARM systems. Where they are larger, or where the system has
+ * none to give, the advice has no effect. */
+#define LARGE_PAGE_NBYTES ((size_t)1 << 21)
+
+void *rmli_alloc_table(size_t nelems, size_t elem_nbytes, struct rml_error *err)
+{
+    size_t nbytes, base_nbytes;
+    if (!rmli_size_mul(nelems, elem_nbytes, &nbytes) || nbytes < LARGE_PAGE_NBYTES ||
+        !rmli_size_add(nbytes, LARGE_PAGE_NBYTES + sizeof(void *), &base_nbytes) ||
+        base_nbytes > PTRDIFF_MAX)
+        return rmli_alloc_zeroed(nelems, elem_nbytes, err);
+    void *table = allocate_large_zeroed(base_nbytes, LARGE_PAGE_NBYTES);
+    if (table)
+        (void)madvise(table, nbytes & ~(LARGE_PAGE_NBYTES - 1), MADV_HUGEPAGE);
+    else
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", nbytes);
+    return table;
 }
 
 bool rmli_reserve_one(void **elems, size_t n, size_t *capacity, size_t elem_nbytes,

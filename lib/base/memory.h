@@ -29,6 +29,10 @@ void *rmli_alloc(size_t nelems, size_t elem_nbytes, struct rml_error *err);
  * non-resident until touched. */
 void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err);
 
+/* The same for a table that is soon read and written all over, such as a hash table: the
+ * system is asked to back it with large pages, which cost fewer faults and TLB misses. */
+void *rmli_alloc_table(size_t nelems, size_t elem_nbytes, struct rml_error *err);
+
 /*
  * Room for one more element in a vector: *elems is a block of rmli_alloc (or
  * NULL) with n of *capacity elements used, moved to a block of twice the

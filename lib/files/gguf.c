@@ -210,7 +210,10 @@ static bool parse_kv(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
         kv->elem_type = (enum rmli_gguf_type)elem_type;
         kv->nelems = nelems;
     }
-    return skip_values(p, kv);
+    if (!skip_values(p, kv))
+        return false;
+    kv->nbytes = p->in.position - kv->offset;
+    return true;
 }
 
 static bool index_keys(struct rmli_gguf_parser *p)

@@ -18,6 +18,8 @@
 #ifndef RML_FILES_GGUF_H
 #define RML_FILES_GGUF_H
 
+#include <string.h>
+
 #include "base/mapped_file.h"
 #include "files/tensor_info.h"
 
@@ -51,6 +53,7 @@ struct rmli_gguf_kv {
     uint64_t nelems;               /* 1 for a scalar */
     const uint8_t *data;           /* first value, any alignment; an array of strings is
                                       { u64 length, bytes } one after another */
+    uint64_t nbytes;               /* of all values, in the file */
     uint64_t offset;               /* of the value in the file, for messages */
 };
 
@@ -97,6 +100,14 @@ int64_t rmli_gguf_elem_i64(const struct rmli_gguf_kv *kv, uint64_t i);
 
 /* Walks an array of strings: *cursor starts at kv->data and moves on. Call it
  * exactly kv->nelems times at most. */
-struct rmli_gguf_string rmli_gguf_next_string(const uint8_t **cursor);
+static inline struct rmli_gguf_string rmli_gguf_next_string(const uint8_t **cursor)
+{
+    uint64_t nbytes;
+    memcpy(&nbytes, *cursor, sizeof nbytes);
+    struct rmli_gguf_string s = {.data = (const char *)*cursor + sizeof nbytes,
+                                 .nbytes = (size_t)nbytes};
+    *cursor += sizeof nbytes + s.nbytes;
+    return s;
+}
 
 #endif

@@ -87,16 +87,6 @@ double rmli_gguf_elem_f64(const struct rmli_gguf_kv *kv, uint64_t i)
     return (double)rmli_gguf_elem_i64(kv, i);
 }
 
-struct rmli_gguf_string rmli_gguf_next_string(const uint8_t **cursor)
-{
-    uint64_t nbytes;
-    memcpy(&nbytes, *cursor, sizeof nbytes);
-    struct rmli_gguf_string s = {.data = (const char *)*cursor + sizeof nbytes,
-                                 .nbytes = (size_t)nbytes};
-    *cursor += sizeof nbytes + s.nbytes;
-    return s;
-}
-
 /* ---- Typed lookups ------------------------------------------------------ */
 
 static bool fail_type(const struct rmli_gguf *gguf, const struct rmli_gguf_kv *kv, const char *key,

@@ -294,17 +294,6 @@ bool rmli_gguf_writer_add_strings(struct rmli_gguf_writer *w, const char *key, s
     return end_kv(w, mark, ok);
 }
 
-/* Bytes that the values of a checked entry take in its file. */
-static size_t values_nbytes(const struct rmli_gguf_kv *kv)
-{
-    if (kv->elem_type != RMLI_GGUF_STRING)
-        return (size_t)kv->nelems * rmli_gguf_type_nbytes(kv->elem_type);
-    const uint8_t *cursor = kv->data;
-    for (uint64_t i = 0; i < kv->nelems; i++)
-        rmli_gguf_next_string(&cursor);
-    return (size_t)(cursor - kv->data);
-}
-
 bool rmli_gguf_writer_copy(struct rmli_gguf_writer *w, const struct rmli_gguf_kv *kv,
                            struct rml_error *err)
 {
@@ -316,7 +305,7 @@ bool rmli_gguf_writer_copy(struct rmli_gguf_writer *w, const struct rmli_gguf_kv
     bool ok = append_key(w, kv->key.data, kv->key.nbytes, kv->type, err);
     if (kv->type == RMLI_GGUF_ARRAY)
         ok = ok && append_array_header(w, kv->elem_type, kv->nelems, err);
-    return end_kv(w, mark, ok && append(&w->kvs, kv->data, values_nbytes(kv), err));
+    return end_kv(w, mark, ok && append(&w->kvs, kv->data, (size_t)kv->nbytes, err));
 }
 
 /* ---- Tensors ------------------------------------------------------------ */

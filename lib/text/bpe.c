@@ -17,7 +17,7 @@ bool rmli_bpe_init(struct rmli_bpe *bpe, const struct rmli_vocabulary *vocabular
     size_t n_slots = 16;
     while (n_slots < n_merges + n_merges / 3)
         n_slots *= 2;
-    bpe->merges = rmli_alloc_zeroed(n_slots, sizeof *bpe->merges, err);
+    bpe->merges = rmli_alloc_table(n_slots, sizeof *bpe->merges, err);
     bpe->merge_mask = n_slots - 1;
     bpe->capacity = n_merges;
     return bpe->merges != NULL;

@@ -17,31 +17,84 @@ struct lookup {
 
 struct batch {
     size_t n;
+    int32_t last;                         /* what the merge before made, or -1 */
     struct lookup lookups[BATCH][N_KEYS]; /* left, right, both */
     char keys[BATCH][MAX_KEY_NBYTES];
 };
+
+/* Characters of well-formed UTF-8: of a byte-level vocabulary's alphabet, each is a byte of the key. */
+static size_t count_characters(const char *text, size_t nbytes)
+{
+    size_t n = 0, i = 0;
+    for (; i + 8 <= nbytes; i += 8) {
+        uint64_t x = rmli_load64(text + i);
+        uint64_t continuations = x & ~(x << 1) & 0x8080808080808080; /* 10...... */
+        n += 8 - (size_t)__builtin_popcountll(continuations);
+    }
+    for (; i < nbytes; i++)
+        n += ((uint8_t)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/*
+ * Trained merges stand in the order of the tokens that they make, so that most make the same token
+ * as the one before, or the next. When the text is that token's, its key holds those of both sides.
+ * Texts decide, so that a wrong guess costs a comparison; where two tokens have one key, the table
+ * is asked, which knows one of them.
+ */
+static bool guess_result(struct batch *batch, const struct rmli_vocabulary *v,
+                         const struct rmli_merge_text *m, struct lookup l[N_KEYS])
+{
+    if (batch->last < 0 || v->has_equal_keys)
+        return false;
+    size_t begin = (size_t)batch->last, end = begin + 2 < v->n ? begin + 2 : v->n;
+    for (size_t id = begin; id < end; id++) {
+        size_t nbytes, key_nbytes;
+        const char *text = rmli_strings_get(&v->text, id, &nbytes);
+        if (nbytes != (size_t)m->left_nbytes + m->right_nbytes || !v->in_model[id] ||
+            !rmli_equal_bytes(text, m->left, m->left_nbytes) ||
+            !rmli_equal_bytes(text + m->left_nbytes, m->right, m->right_nbytes))
+            continue;
+        const char *key = rmli_strings_get(&v->keys, id, &key_nbytes);
+        size_t left = v->bytelevel ? count_characters(text, m->left_nbytes) : m->left_nbytes;
+        if (left > key_nbytes || (m->right_nbytes > 0 && ((uint8_t)m->right[0] & 0xc0) == 0x80))
+            return false; /* cut inside a character */
+        l[0] = (struct lookup){.key = key, .nbytes = left, .id = -1};
+        l[1] = (struct lookup){.key = key + left, .nbytes = key_nbytes - left, .id = -1};
+        l[2] = (struct lookup){.key = key, .nbytes = key_nbytes, .id = (int32_t)id};
+        batch->last = (int32_t)id;
+        return true;
+    }
+    return false;
+}
+
+/* Keys of the merge's texts; none when it is long, or not of the alphabet. */
+static void make_keys(const struct rmli_vocabulary *v, const struct rmli_merge_text *m, char *out,
+                      struct lookup l[N_KEYS])
+{
+    for (int k = 0; k < N_KEYS; k++)
+        l[k] = (struct lookup){.key = NULL, .id = -1};
+    if ((size_t)m->left_nbytes + m->right_nbytes > MAX_KEY_NBYTES)
+        return;
+    int64_t left = rmli_vocabulary_key(v, m->left, m->left_nbytes, out);
+    int64_t right = left < 0 ? -1 : rmli_vocabulary_key(v, m->right, m->right_nbytes, out + left);
+    if (right < 0)
+        return;
+    l[0] = (struct lookup){.key = out, .nbytes = (size_t)left, .id = -1};
+    l[1] = (struct lookup){.key = out + left, .nbytes = (size_t)right, .id = -1};
+    l[2] = (struct lookup){.key = out, .nbytes = (size_t)(left + right), .id = -1};
+}
 
 static void prepare(struct batch *batch, const struct rmli_vocabulary *v,
                     const struct rmli_merge_text *merges)
 {
     for (size_t i = 0; i < batch->n; i++) {
-        const struct rmli_merge_text *m = &merges[i];
         struct lookup *l = batch->lookups[i];
-        char *out = batch->keys[i];
-        int64_t left = -1, right = -1;
-        if ((size_t)m->left_nbytes + m->right_nbytes <= MAX_KEY_NBYTES) {
-            left = rmli_vocabulary_key(v, m->left, m->left_nbytes, out);
-            if (left >= 0)
-                right = rmli_vocabulary_key(v, m->right, m->right_nbytes, out + left);
-        }
-        for (int k = 0; k < N_KEYS; k++)
-            l[k] = (struct lookup){.key = NULL, .id = -1};
-        if (left < 0 || right < 0)
-            continue;
-        l[0] = (struct lookup){.key = out, .nbytes = (size_t)left};
-        l[1] = (struct lookup){.key = out + left, .nbytes = (size_t)right};
-        l[2] = (struct lookup){.key = out, .nbytes = (size_t)(left + right)};
+        if (!guess_result(batch, v, &merges[i], l))
+            make_keys(v, &merges[i], batch->keys[i], l);
         for (int k = 0; k < N_KEYS; k++) {
+            if (!l[k].key || l[k].id >= 0)
+                continue;
             l[k].hash = rmli_hash(l[k].key, l[k].nbytes);
             __builtin_prefetch(&v->slots[l[k].hash & v->slot_mask]);
         }
@@ -54,8 +107,7 @@ static void find_candidates(struct batch *batch, const struct rmli_vocabulary *v
     for (size_t i = 0; i < batch->n; i++)
         for (int k = 0; k < N_KEYS; k++) {
             struct lookup *l = &batch->lookups[i][k];
-            l->id = -1;
-            if (!l->key)
+            if (!l->key || l->id >= 0)
                 continue;
             uint64_t slot;
             for (size_t s = l->hash & v->slot_mask; (slot = v->slots[s]) != 0;
@@ -81,7 +133,8 @@ static void confirm(struct batch *batch, const struct rmli_vocabulary *v,
             size_t nbytes = 0;
             const char *key =
                 l[k].id >= 0 ? rmli_strings_get(&v->keys, (size_t)l[k].id, &nbytes) : NULL;
-            if (l[k].key && (!key || nbytes != l[k].nbytes || memcmp(key, l[k].key, nbytes) != 0))
+            if (l[k].key &&
+                (!key || nbytes != l[k].nbytes || !rmli_equal_bytes(key, l[k].key, nbytes)))
                 l[k].id = rmli_vocabulary_find_hashed(v, l[k].key, l[k].nbytes, l[k].hash);
         }
         if (!l[0].key) { /* long, or not of the alphabet */
@@ -108,6 +161,8 @@ bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges,
     const struct rmli_vocabulary *v = bpe->vocabulary;
     struct batch *batch = rmli_alloc(1, sizeof *batch, err);
     bool ok = batch != NULL;
+    if (batch)
+        batch->last = -1;
     for (size_t begin = 0; ok && begin < n; begin += BATCH) {
         batch->n = n - begin < BATCH ? n - begin : BATCH;
         prepare(batch, v, merges + begin);
@@ -115,6 +170,7 @@ bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges,
         confirm(batch, v, merges + begin, bpe);
         for (size_t i = 0; ok && i < batch->n; i++) {
             const struct lookup *l = batch->lookups[i];
+            batch->last = l[2].id;
             if (l[0].id >= 0 && l[1].id >= 0 && l[2].id >= 0) {
                 ok = rmli_bpe_add_merge(bpe, l[0].id, l[1].id, l[2].id, err);
             } else if (!lenient) {

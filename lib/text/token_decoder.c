@@ -65,14 +65,10 @@ static bool from_bytelevel(const char *text, size_t nbytes, struct rml_bytes *ou
     size_t before = out->n;
     if (!rmli_bytes_reserve(out, nbytes, err))
         return false;
-    for (size_t i = 0, length; i < nbytes; i += length) {
-        int byte = rmli_bytelevel_byte(rmli_utf8_decode(text + i, &length));
-        if (byte < 0) {
-            out->n = before;
-            return rmli_bytes_append(out, text, nbytes, err);
-        }
-        out->data[out->n++] = (char)byte;
-    }
+    int64_t n = rmli_bytelevel_bytes(text, nbytes, out->data + before);
+    if (n < 0)
+        return rmli_bytes_append(out, text, nbytes, err);
+    out->n = before + (size_t)n;
     return true;
 }
 
@@ -209,10 +205,18 @@ bool rmli_decoder_finish(struct rmli_decoder *decoder, struct rmli_vocabulary *v
     struct work work = {0};
     uint32_t *offsets = rmli_alloc(vocabulary->n + 1, sizeof *offsets, err);
     bool ok = offsets && rmli_bytes_reserve(&out, vocabulary->text.offsets[vocabulary->n] + 1, err);
+    /* What ByteLevel would make of a text is its key already, where it has one. */
+    bool keys_are_pieces = vocabulary->bytelevel && vocabulary->n_overrides == 0 &&
+                           decoder->n_steps > 0 && decoder->steps[0].kind == RMLI_DECODE_BYTELEVEL;
     for (size_t id = 0; ok && id < vocabulary->n; id++) {
         size_t nbytes;
-        const char *text = rmli_vocabulary_decoded_text(vocabulary, (int32_t)id, &nbytes);
         offsets[id] = (uint32_t)out.n;
+        const char *key = rmli_strings_get(&vocabulary->keys, id, &nbytes);
+        if (keys_are_pieces && nbytes > 0) {
+            ok = rmli_bytes_append(&out, key, nbytes, err);
+            continue;
+        }
+        const char *text = rmli_vocabulary_decoded_text(vocabulary, (int32_t)id, &nbytes);
         ok = decode_token(decoder, &work, text, nbytes, false, &out, err);
         if (ok && out.n > UINT32_MAX)
             ok = rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "the decoded tokens exceed 4 GB");

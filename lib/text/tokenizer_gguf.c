@@ -10,6 +10,7 @@
  *
  * Older files lack some of these; the defaults are those of the readers of their time.
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/utf8.h"
@@ -112,7 +113,7 @@ static bool is_utf8(struct rmli_gguf_string s)
 static bool read_vocabulary(struct reader *r)
 {
     size_t n = (size_t)r->tokens->nelems;
-    r->entries = rmli_alloc(n, sizeof *r->entries, r->err);
+    r->entries = rmli_alloc_table(n, sizeof *r->entries, r->err);
     if (!r->entries)
         return false;
     const uint8_t *cursor = r->tokens->data;
@@ -298,17 +299,6 @@ static bool read_template(struct reader *r)
 
 /* ---- Identity ---------------------------------------------------------------------------------- */
 
-static size_t value_nbytes(const struct rmli_gguf_kv *kv)
-{
-    static const uint8_t sizes[RMLI_GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-    if (kv->elem_type != RMLI_GGUF_STRING)
-        return (size_t)kv->nelems * sizes[kv->elem_type];
-    const uint8_t *cursor = kv->data;
-    for (uint64_t i = 0; i < kv->nelems; i++)
-        rmli_gguf_next_string(&cursor);
-    return (size_t)(cursor - kv->data);
-}
-
 static int compare_lines(const void *left, const void *right)
 {
     return strcmp(left, right);
@@ -316,18 +306,19 @@ static int compare_lines(const void *left, const void *right)
 
 /* SHA-256 of the sorted lines "<sha256>  <key>\n" over the values of tokenizer.ggml.*, each as its
  * bytes stand in the file. */
-static bool hash_keys(struct reader *r)
+static bool hash_keys(const struct rmli_gguf *gguf, char hex_of_all[RMLI_SHA256_HEX_NBYTES],
+                      struct rml_error *err)
 {
     enum { PREFIX = 15, LINE = 256, MAX_LINES = 64 };
     char lines[MAX_LINES][LINE];
     size_t n = 0;
-    for (size_t i = 0; i < rmli_gguf_n_kv(r->gguf); i++) {
-        const struct rmli_gguf_kv *kv = rmli_gguf_kv(r->gguf, i);
+    for (size_t i = 0; i < rmli_gguf_n_kv(gguf); i++) {
+        const struct rmli_gguf_kv *kv = rmli_gguf_kv(gguf, i);
         char hex[RMLI_SHA256_HEX_NBYTES];
         if (kv->key.nbytes <= PREFIX || memcmp(kv->key.data, "tokenizer.ggml.", PREFIX) != 0 ||
             kv->key.nbytes > 180 || n == MAX_LINES)
             continue;
-        if (!rmli_sha256_bytes(kv->data, value_nbytes(kv), hex, r->err))
+        if (!rmli_sha256_bytes(kv->data, (size_t)kv->nbytes, hex, err))
             return false;
         snprintf(lines[n++], LINE, "%s  %.*s\n", hex, (int)kv->key.nbytes, kv->key.data);
     }
@@ -335,10 +326,45 @@ static bool hash_keys(struct reader *r)
     struct rml_bytes all = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        ok = rmli_bytes_append(&all, lines[i], strlen(lines[i]), r->err);
-    ok = ok && rmli_sha256_bytes(all.data ? all.data : "", all.n, r->t->content_sha256, r->err);
+        ok = rmli_bytes_append(&all, lines[i], strlen(lines[i]), err);
+    ok = ok && rmli_sha256_bytes(all.data ? all.data : "", all.n, hex_of_all, err);
     free(all.data);
     return ok;
+}
+
+/* Hashing takes a seventh of the time and needs nothing but the file, so that it goes on beside the
+ * rest; without a thread for it, afterwards. */
+struct hashing {
+    const struct rmli_gguf *gguf;
+    pthread_t thread;
+    bool threaded, ok;
+    char hex[RMLI_SHA256_HEX_NBYTES];
+    struct rml_error err;
+};
+
+static void *run_hashing(void *arg)
+{
+    struct hashing *hashing = arg;
+    hashing->ok = hash_keys(hashing->gguf, hashing->hex, &hashing->err);
+    return NULL;
+}
+
+static void start_hashing(struct hashing *hashing, const struct rmli_gguf *gguf)
+{
+    *hashing = (struct hashing){.gguf = gguf, .err = RML_ERROR_INIT};
+    hashing->threaded = pthread_create(&hashing->thread, NULL, run_hashing, hashing) == 0;
+}
+
+static bool finish_hashing(struct hashing *hashing, char hex[RMLI_SHA256_HEX_NBYTES],
+                           struct rml_error *err)
+{
+    if (hashing->threaded)
+        pthread_join(hashing->thread, NULL);
+    else
+        run_hashing(hashing);
+    memcpy(hex, hashing->hex, RMLI_SHA256_HEX_NBYTES);
+    return hashing->ok ||
+           rmli_fail(err, hashing->err.code, NULL, hashing->err.offset, "%s", hashing->err.message);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------------ */
@@ -383,7 +409,7 @@ static bool read_all(struct reader *r, const char *chosen)
     struct rml_tokenizer *t = r->t;
     if (!(gpt2 ? build_gpt2(r, pre) : build_llama(r)) ||
         !rmli_decoder_finish(&t->decoder, &t->vocabulary, r->err) || !read_added(r) ||
-        !read_template(r) || !hash_keys(r))
+        !read_template(r))
         return false;
     t->replace_each_byte = r->by_score;
     if (r->add_bos && t->bos >= 0)
@@ -398,7 +424,10 @@ bool rmli_tokenizer_read_gguf(struct rml_tokenizer *t, const struct rmli_gguf *g
 {
     struct rml_error inner = RML_ERROR_INIT;
     struct reader r = {.t = t, .gguf = gguf, .err = &inner, .unk_id = -1};
+    struct hashing hashing;
+    start_hashing(&hashing, gguf);
     bool ok = read_all(&r, pre);
+    ok = finish_hashing(&hashing, t->content_sha256, &inner) && ok;
     rmli_free(r.entries);
     if (!ok)
         rmli_fail(err, inner.code, inner.file[0] ? inner.file : rmli_gguf_path(gguf), inner.offset,

@@ -5,35 +5,15 @@
 
 #include "text/unicode.h"
 
-/*
- * Byte-level vocabularies write the printable bytes of Latin-1 as themselves and the other 68
- * as U+0100 and up, in order (bytes_to_unicode of GPT-2's encoder.py).
- */
-static bool is_itself(unsigned byte)
-{
-    return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
 uint32_t rmli_bytelevel_code_point(uint8_t byte)
 {
-    if (is_itself(byte))
+    if (rmli_bytelevel_is_itself(byte))
         return byte;
     if (byte <= 0x20)
         return 0x100u + byte;
     if (byte <= 0xa0) /* 0x7f to 0xa0 follow the 33 below 0x21 */
         return 0x121u + (byte - 0x7fu);
     return 0x143; /* 0xad */
-}
-
-int rmli_bytelevel_byte(uint32_t code_point)
-{
-    if (code_point < 0x100)
-        return is_itself(code_point) ? (int)code_point : -1;
-    if (code_point <= 0x120)
-        return (int)(code_point - 0x100);
-    if (code_point <= 0x142)
-        return (int)(code_point - 0x121 + 0x7f);
-    return code_point == 0x143 ? 0xad : -1;
 }
 
 static bool strings_init(struct rmli_strings *s, size_t n, size_t nbytes, struct rml_error *err)
@@ -47,22 +27,21 @@ static bool strings_init(struct rmli_strings *s, size_t n, size_t nbytes, struct
     return s->data && s->offsets;
 }
 
-/* The bytes that a token's text stands for, -1 when a character of it stands for none. */
-static int64_t bytelevel_key(const char *text, size_t nbytes, char *out)
+int64_t rmli_bytelevel_bytes(const char *text, size_t nbytes, char *out)
 {
     size_t n = 0;
-    for (size_t i = 0, length; i < nbytes; i += length) {
-        if (text[i] > ' ' && text[i] < 0x7f) {
-            out[n++] = text[i];
-            length = 1;
-            continue;
+    for (size_t i = 0; i < nbytes; i++) {
+        uint8_t c = (uint8_t)text[i];
+        if (c <= ' ' || c >= 0x7f) {
+            /* All others of the alphabet are U+00A1 to U+0143, of two bytes. */
+            if (c < 0xc2 || c > 0xc5 || i + 1 == nbytes || ((uint8_t)text[i + 1] & 0xc0) != 0x80)
+                return -1;
+            int byte = rmli_bytelevel_byte((uint32_t)(c & 31) << 6 | ((uint8_t)text[++i] & 63));
+            if (byte < 0)
+                return -1;
+            c = (uint8_t)byte;
         }
-        if (rmli_utf8_length(text[i]) > nbytes - i)
-            return -1; /* merges of a GGUF may be anything */
-        int byte = rmli_bytelevel_byte(rmli_utf8_decode(text + i, &length));
-        if (byte < 0)
-            return -1;
-        out[n++] = (char)byte;
+        out[n++] = (char)c;
     }
     return (int64_t)n;
 }
@@ -78,8 +57,10 @@ static void insert(struct rmli_vocabulary *v, size_t id, uint64_t hash)
             continue;
         size_t other_nbytes;
         const char *other = rmli_strings_get(&v->keys, (uint32_t)v->slots[i] - 1, &other_nbytes);
-        if (other_nbytes == nbytes && memcmp(other, key, nbytes) == 0)
+        if (other_nbytes == nbytes && rmli_equal_bytes(other, key, nbytes)) {
+            v->has_equal_keys = true;
             break;
+        }
     }
     v->slots[i] = upper | (id + 1);
 }
@@ -143,7 +124,7 @@ static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
         for (size_t id = 0; id < v->n; id++) {
             size_t nbytes;
             const char *text = rmli_strings_get(&v->text, id, &nbytes);
-            int64_t n = bytelevel_key(text, nbytes, v->keys.data + offset);
+            int64_t n = rmli_bytelevel_bytes(text, nbytes, v->keys.data + offset);
             v->keys.offsets[id] = (uint32_t)offset;
             /* With a character outside the alphabet the model can never produce it. */
             if (n < 0)
@@ -156,7 +137,7 @@ static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
     size_t n_slots = 16;
     while (n_slots < v->n * 2)
         n_slots *= 2;
-    v->slots = rmli_alloc_zeroed(n_slots, sizeof *v->slots, err);
+    v->slots = rmli_alloc_table(n_slots, sizeof *v->slots, err);
     if (!v->slots)
         return false;
     v->slot_mask = n_slots - 1;
@@ -194,7 +175,7 @@ int64_t rmli_vocabulary_key(const struct rmli_vocabulary *v, const char *text, s
                             char *out)
 {
     if (v->bytelevel)
-        return bytelevel_key(text, nbytes, out);
+        return rmli_bytelevel_bytes(text, nbytes, out);
     memcpy(out, text, nbytes);
     return (int64_t)nbytes;
 }
@@ -207,7 +188,7 @@ int32_t rmli_vocabulary_find_model_text(const struct rmli_vocabulary *v, const c
         return rmli_vocabulary_find(v, text, nbytes);
     if (nbytes > sizeof key)
         return -1;
-    int64_t n = bytelevel_key(text, nbytes, key);
+    int64_t n = rmli_bytelevel_bytes(text, nbytes, key);
     return n < 0 ? -1 : rmli_vocabulary_find(v, key, (size_t)n);
 }
 

@@ -45,6 +45,7 @@ struct rmli_vocabulary {
 
     uint64_t *slots; /* hash table of keys of tokens that are in the model */
     size_t slot_mask;
+    bool has_equal_keys; /* of two such tokens; then only one of them can be found */
 };
 
 /* One token as a file lists it; text is borrowed until init returns. */
@@ -74,9 +75,31 @@ bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char 
 const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
                                          size_t *nbytes);
 
+/*
+ * Byte-level vocabularies write the printable bytes of Latin-1 as themselves and the other 68
+ * as U+0100 and up, in order (bytes_to_unicode of GPT-2's encoder.py).
+ */
+static inline bool rmli_bytelevel_is_itself(uint32_t byte)
+{
+    return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
 /* The byte that a character of a byte-level vocabulary stands for, or -1; and back. */
-int rmli_bytelevel_byte(uint32_t code_point);
+static inline int rmli_bytelevel_byte(uint32_t code_point)
+{
+    if (code_point < 0x100)
+        return rmli_bytelevel_is_itself(code_point) ? (int)code_point : -1;
+    if (code_point <= 0x120)
+        return (int)(code_point - 0x100);
+    if (code_point <= 0x142)
+        return (int)(code_point - 0x121 + 0x7f);
+    return code_point == 0x143 ? 0xad : -1;
+}
+
 uint32_t rmli_bytelevel_code_point(uint8_t byte);
+/* The bytes that a token's text stands for into `out` (nbytes long); how many, or -1 when a character
+ * stands for none, or is none: merges of a GGUF may be anything. */
+int64_t rmli_bytelevel_bytes(const char *text, size_t nbytes, char *out);
 
 static inline uint64_t rmli_load64(const char *p)
 {
@@ -90,6 +113,18 @@ static inline uint64_t rmli_load32(const char *p)
     uint32_t x;
     memcpy(&x, p, sizeof x);
     return x;
+}
+
+/* As memcmp(a, b, n) == 0, without a call for what nearly all tokens are long. */
+static inline bool rmli_equal_bytes(const char *a, const char *b, size_t n)
+{
+    if (n >= 8 && n <= 16)
+        return rmli_load64(a) == rmli_load64(b) && rmli_load64(a + n - 8) == rmli_load64(b + n - 8);
+    if (n >= 4 && n < 8)
+        return rmli_load32(a) == rmli_load32(b) && rmli_load32(a + n - 4) == rmli_load32(b + n - 4);
+    if (n < 4)
+        return n == 0 || (a[0] == b[0] && a[n >> 1] == b[n >> 1] && a[n - 1] == b[n - 1]);
+    return memcmp(a, b, n) == 0;
 }
 
 static inline uint64_t rmli_mix(uint64_t a, uint64_t b)
@@ -148,7 +183,7 @@ static inline int32_t rmli_vocabulary_find_hashed(const struct rmli_vocabulary *
         uint32_t id = (uint32_t)slot - 1;
         uint32_t offset = v->keys.offsets[id];
         if (v->keys.offsets[id + 1] - offset == nbytes &&
-            memcmp(v->keys.data + offset, key, nbytes) == 0)
+            rmli_equal_bytes(v->keys.data + offset, key, nbytes))
             return (int32_t)id;
     }
 }

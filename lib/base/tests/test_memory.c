@@ -45,6 +45,21 @@ Test(memory, blocks_are_aligned_and_writable)
     rmli_free(NULL);
 }
 
+Test(memory, tables_are_zeroed_and_begin_at_large_pages)
+{
+    static const size_t sizes[] = {0, 100, (2 << 20) - 1, 2 << 20, (4 << 20) + 12345};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct rml_error err = RML_ERROR_INIT;
+        uint8_t *p = rmli_alloc_table(sizes[i], 1, &err);
+        cr_assert_not_null(p);
+        cr_expect_eq((uintptr_t)p % (sizes[i] < 2 << 20 ? RMLI_ALIGNMENT : 2 << 20), 0u);
+        for (size_t k = 0; k < sizes[i]; k++)
+            cr_assert_eq(p[k], 0u);
+        memset(p, 0xa5, sizes[i]);
+        rmli_free(p);
+    }
+}
+
 Test(memory, impossible_sizes_are_errors)
 {
     static const size_t pairs[][2] = {{SIZE_MAX, 2},
@@ -57,6 +72,7 @@ Test(memory, impossible_sizes_are_errors)
         cr_expect_null(rmli_alloc(pairs[i][0], pairs[i][1], &err));
         cr_expect_eq(err.code, RML_NO_MEMORY);
         cr_expect_null(rmli_alloc_zeroed(pairs[i][0], pairs[i][1], NULL));
+        cr_expect_null(rmli_alloc_table(pairs[i][0], pairs[i][1], NULL));
     }
 }
 

@@ -77,6 +77,41 @@ Test(tokenizer, gguf_bytelevel)
     cr_expect(strstr(err.message, "llama-bpe"), "the names are listed: %s", err.message);
 }
 
+/* The order of ids, by which merges are found faster, decides nothing. */
+Test(tokenizer, ids_backwards_give_the_same_pieces)
+{
+    static const char text[] = "The new world's 12 pancakes: hello, caf\xc3\xa9 na\xc3\xafve!";
+    struct rml_error err = RML_ERROR_INIT;
+    json_t *file = test_load_json("lib/text/tests/cases", "bytelevel.json");
+    json_t *base = json_object_get(file, "tokenizer"), *id;
+    json_t *vocabulary = json_object_get(json_object_get(base, "model"), "vocab");
+    json_t *backwards = json_object();
+    size_t n = json_object_size(vocabulary);
+    const char *token;
+    json_object_foreach(vocabulary, token, id)
+    {
+        json_int_t mirrored = (json_int_t)n - 1 - json_integer_value(id);
+        json_object_set_new(backwards, token, json_integer(mirrored));
+    }
+    json_t *patch = json_pack("{s:{s:o}}", "model", "vocab", backwards);
+    struct rml_tokenizer *forwards_t = test_open_patched(base, NULL, &err);
+    struct rml_tokenizer *backwards_t = test_open_patched(base, patch, &err);
+    cr_assert(forwards_t && backwards_t, "%s", err.message);
+    struct rml_ids a = {0}, b = {0};
+    cr_assert(rml_tokenizer_encode(forwards_t, text, sizeof text - 1, 0, &a, &err));
+    cr_assert(rml_tokenizer_encode(backwards_t, text, sizeof text - 1, 0, &b, &err));
+    cr_assert_eq(a.n, b.n);
+    cr_assert_lt(a.n, sizeof text - 8, "something was merged");
+    for (size_t i = 0; i < a.n; i++)
+        cr_expect_eq(b.ids[i], (int32_t)n - 1 - a.ids[i], "at %zu", i);
+    rml_ids_release(&a);
+    rml_ids_release(&b);
+    rml_tokenizer_destroy(forwards_t);
+    rml_tokenizer_destroy(backwards_t);
+    json_decref(patch);
+    json_decref(file);
+}
+
 Test(tokenizer, gguf_sentencepiece)
 {
     struct rml_error err = RML_ERROR_INIT;
