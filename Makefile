@@ -343,7 +343,7 @@ run-tsan: $(TSAN_TESTS) $(PROGRAMS)
 .PHONY: run-coverage
 run-coverage: $(PROGRAMS) $(UNIT_TESTS)
 	@find $(B) -name '*.gcda' -delete
-	@ci/run-tests $(B) $(UNIT_TESTS) $(BATS)
+	@TEST_TIMEOUT_S=1800 ci/run-tests $(B) $(UNIT_TESTS) $(BATS)
 	@ci/coverage $(B)
 
 .PHONY: build-fuzz
