@@ -36,8 +36,25 @@ struct golden_deviation {
     bool within;      /* residual: below the tolerance, but the first that is not equal */
 };
 
+/* Whether the checkpoint's tokenizer gives the case's tokens for its text or messages. */
+enum golden_text_state {
+    GOLDEN_NO_TEXT,
+    GOLDEN_TEXT_EQUAL,
+    GOLDEN_TEXT_DIFFERS,
+    GOLDEN_TEXT_NOT_COMPARED /* no tokenizer, or no chat format, that is known */
+};
+
+/* The first token that differs; an id of -1: there the list has ended. */
+struct golden_token_deviation {
+    size_t index;
+    int32_t got, want;                  /* of the tokenizer; of the file */
+    char got_piece[64], want_piece[64]; /* what the tokens stand for, quoted; "" of none */
+};
+
 struct golden_outcome {
     bool passed;
+    enum golden_text_state text; /* set by golden_compare_text alone, as is `token` */
+    struct golden_token_deviation token;
     size_t n_positions;                        /* whose logits were compared */
     double max_abs_error, max_logsumexp_error; /* NaN once something is not finite */
     size_t n_greedy;                           /* steps in the file */

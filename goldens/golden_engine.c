@@ -12,7 +12,7 @@
 bool golden_engine_init(struct golden_engine *engine, const char *checkpoint,
                         struct rml_thread_pool *pool, struct rml_error *err)
 {
-    *engine = (struct golden_engine){.pool = pool};
+    *engine = (struct golden_engine){.pool = pool, .tokenizer_error = RML_ERROR_INIT};
     struct rml_checkpoint *cp = rml_checkpoint_open(checkpoint, err);
     if (!cp)
         return false;
@@ -40,6 +40,7 @@ static void drop_context(struct golden_engine *engine)
 void golden_engine_release(struct golden_engine *engine)
 {
     drop_context(engine);
+    rml_tokenizer_destroy(engine->tokenizer);
     rml_model_destroy(engine->model);
     free(engine->checkpoint);
     *engine = (struct golden_engine){0};
@@ -56,6 +57,19 @@ bool golden_engine_hash(struct golden_engine *engine, struct rml_error *err)
     if (!ok)
         engine->sha256[0] = 0;
     return ok;
+}
+
+const struct rml_tokenizer *golden_engine_tokenizer(struct golden_engine *engine,
+                                                    struct rml_error *err)
+{
+    const struct rml_error *why = &engine->tokenizer_error;
+    if (!engine->tokenizer_tried)
+        engine->tokenizer = rml_tokenizer_from_checkpoint(rml_model_checkpoint(engine->model), NULL,
+                                                          &engine->tokenizer_error);
+    engine->tokenizer_tried = true;
+    if (!engine->tokenizer)
+        rmli_fail(err, why->code, why->file, why->offset, "%s", why->message);
+    return engine->tokenizer;
 }
 
 bool golden_engine_configure(struct golden_engine *engine, enum rml_arithmetic arithmetic,

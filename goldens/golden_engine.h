@@ -17,6 +17,11 @@ struct golden_engine {
     enum rml_arithmetic arithmetic;
     enum rml_kv_dtype k_dtype, v_dtype;
     size_t max_tokens;
+    struct rml_tokenizer
+        *tokenizer; /* NULL until golden_engine_tokenizer, or none that is usable */
+    bool tokenizer_tried;
+    struct rml_error tokenizer_error; /* why there is none */
+    bool text_noted;                  /* said once that text is not compared */
 };
 
 /* Loads the checkpoint. On failure *engine is all zero. */
@@ -26,6 +31,11 @@ void golden_engine_release(struct golden_engine *engine); /* safe on a zero stru
 
 /* Sets engine->sha256; reads the whole checkpoint unless its hash is cached. */
 bool golden_engine_hash(struct golden_engine *engine, struct rml_error *err);
+
+/* The checkpoint's tokenizer, opened when first asked for. Borrowed; NULL when the checkpoint has
+ * none, or none that is known, which is found out once. */
+const struct rml_tokenizer *golden_engine_tokenizer(struct golden_engine *engine,
+                                                    struct rml_error *err);
 
 /* A context and cache for sequences of up to max_tokens; kept when they fit already. On
  * failure there is none. */

@@ -27,9 +27,18 @@ struct golden_position {
     double *logits; /* [n] */
 };
 
+/* What a case's tokens are the ids of: a text, messages, or neither. */
+struct golden_source {
+    char *text; /* [text_nbytes] and a NUL; NULL: none */
+    size_t text_nbytes;
+    bool add_special;                     /* of a text */
+    struct rml_conversation conversation; /* n is 0: none */
+    char *chat_format;                    /* NULL: the one of the checkpoint's template */
+};
+
 struct golden_case {
     char *name;
-    bool has_text; /* text or messages stand beside the tokens */
+    struct golden_source source;
     int32_t *tokens;
     size_t n_tokens;                   /* at least 1 */
     struct golden_position *positions; /* ascending */
@@ -65,6 +74,8 @@ void golden_release(struct golden *golden); /* of a struct of the caller's */
  * and the number that does not fit. */
 bool golden_fits(const struct golden *golden, const struct rml_model_config *config,
                  struct rml_error *err);
+
+bool golden_case_has_text(const struct golden_case *c); /* or messages */
 
 /* Positions that a case needs: its tokens and all greedy steps but the last. */
 size_t golden_case_max_tokens(const struct golden_case *c);

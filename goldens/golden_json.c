@@ -113,7 +113,7 @@ static bool hash(const void *bytes, size_t nbytes, char hex[65])
     return true;
 }
 
-json_t *golden_load_json(const struct golden_reader *r, const char *path, char sha256[65])
+json_t *golden_load_value(const struct golden_reader *r, const char *path, char sha256[65])
 {
     char *bytes = NULL;
     size_t nbytes = 0;
@@ -129,6 +129,12 @@ json_t *golden_load_json(const struct golden_reader *r, const char *path, char s
         rmli_fail(r->err, RML_FORMAT, r->file, error.position,
                   "line %d, column %d: %s, expected JSON", error.line, error.column, error.text);
     free(bytes);
+    return root;
+}
+
+json_t *golden_load_json(const struct golden_reader *r, const char *path, char sha256[65])
+{
+    json_t *root = golden_load_value(r, path, sha256);
     if (root && !json_is_object(root)) {
         rmli_fail(r->err, RML_FORMAT, r->file, -1, "an array found, expected an object");
         json_decref(root);

@@ -29,6 +29,8 @@ const char *golden_display_name(const char *path);
  * device may give without end, is RML_UNSUPPORTED.
  */
 json_t *golden_load_json(const struct golden_reader *r, const char *path, char sha256[65]);
+/* The same for a file that holds an object or an array. */
+json_t *golden_load_value(const struct golden_reader *r, const char *path, char sha256[65]);
 
 /* Records "PLACE: ..." as RML_FORMAT and returns false. */
 bool golden_refuse(const struct golden_reader *r, const char *place, const char *format, ...)

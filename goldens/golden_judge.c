@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "goldens/golden_text.h"
 #include "tools/cli/report.h"
 
 bool golden_verdict_init(struct golden_verdict *verdict, const char *file, const char *checkpoint)
@@ -59,15 +60,14 @@ static void choose_settings(struct golden_verdict *verdict, const struct golden 
     s->compare_residual = !verdict->settings_differ || overrides->residual_rel >= 0;
 }
 
-static void note_texts(const struct golden *golden)
+/* What keeps text from being compared is no reason to fail, but is said: once for a checkpoint. */
+static void note_text(struct golden_engine *engine, const char *case_name,
+                      const struct rml_error *why)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < golden->n_cases; i++)
-        n += golden->cases[i].has_text;
-    if (n > 0)
-        cli_note("%s: %zu of %zu cases have text: checked by their tokens, whether the text "
-                 "encodes to them is not looked at",
-                 golden->path, n, golden->n_cases);
+    if (!engine->text_noted)
+        cli_note("%s: %s; so cases such as '%s' are judged by their tokens, not by their text",
+                 engine->checkpoint, why->message, case_name);
+    engine->text_noted = true;
 }
 
 /* Everything but the cases themselves. */
@@ -99,7 +99,6 @@ bool golden_judge(struct golden_engine *engine, const struct golden *golden,
                   struct golden_run *run, struct golden_verdict *verdict, struct rml_error *err)
 {
     choose_settings(verdict, golden, options, overrides);
-    note_texts(golden);
     bool other_model = false;
     if (!name_cases(verdict, golden, &verdict->error) ||
         !prepare(engine, golden, overrides, verdict, &other_model, &verdict->error)) {
@@ -123,6 +122,10 @@ bool golden_judge(struct golden_engine *engine, const struct golden *golden,
             verdict->error = why;
             return true;
         }
+        struct rml_error no_text = RML_ERROR_INIT;
+        golden_compare_text(engine, &golden->cases[i], &verdict->outcomes[i], &no_text);
+        if (verdict->outcomes[i].text == GOLDEN_TEXT_NOT_COMPARED)
+            note_text(engine, golden->cases[i].name, &no_text);
         verdict->n_done++;
         all_passed &= verdict->outcomes[i].passed;
         if (!golden_run_add(run, engine, golden, verdict, i, err))

@@ -22,6 +22,9 @@ void golden_release(struct golden *golden)
         free(c->residual);
         free(c->greedy);
         free(c->tokens);
+        free(c->source.text);
+        free(c->source.chat_format);
+        rml_conversation_release(&c->source.conversation);
         free(c->name);
     }
     free(golden->cases);
@@ -209,23 +212,55 @@ static bool read_residuals(const struct golden_reader *r, const json_t *array, c
 
 /* ---- One case ---------------------------------------------------------------- */
 
-static bool read_messages(const struct golden_reader *r, const json_t *messages, const char *place)
+bool golden_case_has_text(const struct golden_case *c)
 {
-    size_t n = json_array_size(messages);
-    if (n == 0)
-        return golden_refuse(r, place, "empty 'messages' found, expected at least one");
-    for (size_t i = 0; i < n; i++) {
-        char at[GOLDEN_PLACE_NBYTES];
-        json_t *unused;
-        snprintf(at, sizeof at, "%.100s.messages[%zu]", place, i);
-        const json_t *message = json_array_get(messages, i);
-        if (!json_is_object(message))
-            return golden_refuse(r, at, "expected an object");
-        if (!golden_get(r, message, at, "role", JSON_STRING, false, &unused) ||
-            !golden_get(r, message, at, "content", JSON_STRING, false, &unused))
-            return false;
+    return c->source.text || c->source.conversation.n > 0;
+}
+
+static bool read_messages(const struct golden_reader *r, json_t *messages, const char *place,
+                          struct rml_conversation *out)
+{
+    struct rml_error inner = RML_ERROR_INIT;
+    return rml_conversation_from_json(out, messages, NULL, &inner) ||
+           rmli_fail(r->err, inner.code, r->file, -1, "%s.%s", place, inner.message);
+}
+
+static bool read_chat_format(const struct golden_reader *r, const json_t *name, const char *place,
+                             char **out)
+{
+    char at[GOLDEN_PLACE_NBYTES];
+    golden_place(at, place, "chat_format");
+    const char *text = json_string_value(name);
+    if (strlen(text) != json_string_length(name) || !rml_chat_format_by_name(text))
+        return golden_refuse(r, at, "'%.40s' found, which is no chat format that is known", text);
+    *out = strdup(text);
+    return *out || no_memory(r);
+}
+
+/* Whether the tokens are the ids of this is for golden_text.h to say. */
+static bool read_source(const struct golden_reader *r, const json_t *object, const char *place,
+                        struct golden_source *source)
+{
+    json_t *text, *messages, *format, *add_special;
+    if (!golden_get(r, object, place, "text", JSON_STRING, true, &text) ||
+        !golden_get(r, object, place, "add_special", JSON_TRUE, true, &add_special) ||
+        !golden_get(r, object, place, "messages", JSON_ARRAY, true, &messages) ||
+        !golden_get(r, object, place, "chat_format", JSON_STRING, true, &format))
+        return false;
+    if (text && messages)
+        return golden_refuse(r, place, "both 'text' and 'messages' found, expected one of them");
+    if (format && !messages)
+        return golden_refuse(r, place, "'chat_format' found, expected 'messages' beside it");
+    source->add_special = !add_special || json_is_true(add_special);
+    if (text) {
+        source->text_nbytes = json_string_length(text);
+        source->text = malloc(source->text_nbytes + 1);
+        if (!source->text)
+            return no_memory(r);
+        memcpy(source->text, json_string_value(text), source->text_nbytes + 1);
     }
-    return true;
+    return (!messages || read_messages(r, messages, place, &source->conversation)) &&
+           (!format || read_chat_format(r, format, place, &source->chat_format));
 }
 
 static bool read_case(const struct golden_reader *r, const json_t *object, const char *place,
@@ -234,27 +269,21 @@ static bool read_case(const struct golden_reader *r, const json_t *object, const
     c->greedy_margin = -1;
     if (!json_is_object(object))
         return golden_refuse(r, place, "expected an object");
-    golden_warn_unknown(r, object, place,
-                        "name text add_special messages tokens positions greedy greedy_margin "
-                        "residual note");
+    golden_warn_unknown(
+        r, object, place,
+        "name text add_special messages chat_format tokens positions greedy greedy_margin "
+        "residual note");
 
     char at[GOLDEN_PLACE_NBYTES];
-    json_t *text, *messages, *unused, *positions, *residual;
+    json_t *positions, *residual;
     if (!golden_get_name(r, object, place, "name", false, &c->name) ||
-        !golden_get(r, object, place, "text", JSON_STRING, true, &text) ||
-        !golden_get(r, object, place, "messages", JSON_ARRAY, true, &messages) ||
-        !golden_get(r, object, place, "add_special", JSON_TRUE, true, &unused) ||
+        !read_source(r, object, place, &c->source) ||
         !golden_get_ids(r, object, place, "tokens", false, &c->tokens, &c->n_tokens) ||
         !golden_get(r, object, place, "positions", JSON_ARRAY, false, &positions) ||
         !golden_get_ids(r, object, place, "greedy", true, &c->greedy, &c->n_greedy) ||
         !golden_get_number(r, object, place, "greedy_margin", 0, true, &c->greedy_margin) ||
         !golden_get(r, object, place, "residual", JSON_ARRAY, true, &residual))
         return false;
-    if (text && messages)
-        return golden_refuse(r, place, "both 'text' and 'messages' found, expected one of them");
-    if (messages && !read_messages(r, messages, place))
-        return false;
-    c->has_text = text || messages;
     if (c->n_tokens == 0) {
         golden_place(at, place, "tokens");
         return golden_refuse(r, at, "no tokens found, expected at least one");

@@ -10,6 +10,8 @@
 #include "goldens/golden_capture.h"
 #include "goldens/golden_json.h"
 #include "goldens/golden_name.h"
+#include "goldens/golden_run.h"
+#include "goldens/golden_text.h"
 #include "tools/cli/build_info.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
@@ -30,6 +32,8 @@ enum {
     KEY_TOKENS = CLI_OWN_KEY,
     KEY_TEXT,
     KEY_MESSAGES,
+    KEY_CHAT_FORMAT,
+    KEY_NO_SPECIAL,
     KEY_CASE,
     KEY_NAME,
     KEY_TOP,
@@ -40,19 +44,36 @@ enum {
     KEY_RESIDUAL_REL
 };
 
+/* Where a case's tokens come from. */
+struct request {
+    const char *option;        /* "--tokens", "--text", "--messages" */
+    const char *messages_file; /* NULL: no messages */
+};
+
 struct record {
     struct cli_options options;
     const char *checkpoint, *output, *name;
-    struct golden golden; /* cases hold name and tokens */
-    char *case_name;      /* of the next case */
+    const char *chat_format;  /* NULL: the template's */
+    bool no_special;          /* texts without BOS and the like */
+    struct golden golden;     /* cases hold name and source, or tokens */
+    struct request *requests; /* [golden.n_cases] */
+    struct golden_run run;
+    char *case_name; /* of the next case */
     struct golden_capture_settings capture;
 };
 
 static const struct argp_option record_options[] = {
     {"tokens", KEY_TOKENS, "IDS", 0, "A case: token ids separated by commas (any number of times)",
      0},
-    {"text", KEY_TEXT, "TEXT", 0, "A case: a text; not supported yet", 0},
-    {"messages", KEY_MESSAGES, "FILE", 0, "A case: a chat; not supported yet", 0},
+    {"text", KEY_TEXT, "TEXT", 0,
+     "A case: a text, whose special-token text stays text (any number of times)", 0},
+    {"messages", KEY_MESSAGES, "FILE", 0,
+     "A case: a chat up to the opening of the assistant's turn, from a JSON array of "
+     "{\"role\", \"content\"} (any number of times)",
+     0},
+    {"chat-format", KEY_CHAT_FORMAT, "NAME", 0,
+     "Format of all --messages (that of the checkpoint's template)", 0},
+    {"no-special", KEY_NO_SPECIAL, NULL, 0, "Add neither BOS nor EOS to any --text", 0},
     {"case", KEY_CASE, "NAME", 0, "Name of the case that follows (case-1, case-2, ...)", 0},
     {"output", 'o', "FILE", 0, "Write here; - is standard output", 0},
     {"name", KEY_NAME, "NAME", 0, "Name of the golden (the checkpoint's)", 0},
@@ -76,13 +97,13 @@ static void check_name(struct argp_state *state, const char *option, const char 
                    GOLDEN_NAME_NBYTES);
 }
 
-static void add_case(struct argp_state *state, struct record *record, const char *ids)
+/* The name of the next case, which it takes. */
+static struct golden_case *add_case(struct argp_state *state, struct record *record,
+                                    const char *option)
 {
     struct golden *golden = &record->golden;
     struct golden_case *c = &golden->cases[golden->n_cases];
-    const char *bad;
-    if (!cli_parse_ids(ids, &c->tokens, &c->n_tokens, &bad))
-        argp_error(state, "--tokens: '%.40s' found, expected token ids separated by commas", bad);
+    record->requests[golden->n_cases].option = option;
     c->name = record->case_name;
     record->case_name = NULL;
     if (!c->name && asprintf(&c->name, "case-%zu", golden->n_cases + 1) < 0)
@@ -91,6 +112,68 @@ static void add_case(struct argp_state *state, struct record *record, const char
         if (strcmp(golden->cases[i].name, c->name) == 0)
             argp_error(state, "--case: '%s' found twice", c->name);
     golden->n_cases++;
+    return c;
+}
+
+static void add_tokens(struct argp_state *state, struct record *record, const char *ids)
+{
+    struct golden_case *c = add_case(state, record, "--tokens");
+    const char *bad;
+    if (!cli_parse_ids(ids, &c->tokens, &c->n_tokens, &bad))
+        argp_error(state, "--tokens: '%.40s' found, expected token ids separated by commas", bad);
+}
+
+static void add_text(struct argp_state *state, struct record *record, const char *text)
+{
+    struct golden_source *source = &add_case(state, record, "--text")->source;
+    json_t *json = json_string(text);
+    if (!json)
+        argp_error(state, "--text: bytes found that are no UTF-8, which no golden file can hold");
+    json_decref(json);
+    source->text_nbytes = strlen(text);
+    source->text = strdup(text);
+    if (!source->text)
+        argp_failure(state, CLI_ERROR, 0, "no memory for a text");
+}
+
+static void set_chat_format(struct argp_state *state, struct record *record, const char *name)
+{
+    char known[1024];
+    size_t n = 0;
+    known[0] = 0;
+    const struct rml_chat_format *format;
+    for (size_t i = 0; (format = rml_chat_format_at(i)) && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? " " : "",
+                              rml_chat_format_name(format));
+    if (!rml_chat_format_by_name(name))
+        argp_error(state, "--chat-format: '%.40s' found, expected one of: %s", name, known);
+    record->chat_format = name;
+}
+
+static bool has_request(const struct record *record, const char *option)
+{
+    for (size_t i = 0; i < record->golden.n_cases; i++)
+        if (strcmp(record->requests[i].option, option) == 0)
+            return true;
+    return false;
+}
+
+static void check_request(struct argp_state *state, const struct record *record)
+{
+    if (!record->checkpoint)
+        argp_error(state, "expected a checkpoint");
+    if (record->golden.n_cases == 0)
+        argp_error(state, "expected at least one --tokens, --text or --messages");
+    if (!record->output)
+        argp_error(state, "expected -o FILE");
+    if (record->options.json && strcmp(record->output, "-") == 0)
+        argp_error(state, "--json and -o - exclude each other");
+    if (record->case_name)
+        argp_error(state, "--case: '%s' found, expected a case after it", record->case_name);
+    if (record->chat_format && !has_request(record, "--messages"))
+        argp_error(state, "--chat-format found, expected --messages");
+    if (record->no_special && !has_request(record, "--text"))
+        argp_error(state, "--no-special found, expected --text");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -98,13 +181,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct record *record = state->input;
     switch (key) {
     case KEY_TOKENS:
-        add_case(state, record, arg);
+        add_tokens(state, record, arg);
         return 0;
     case KEY_TEXT:
+        add_text(state, record, arg);
+        return 0;
     case KEY_MESSAGES:
-        exit(cli_fail(RML_UNSUPPORTED, NULL,
-                      "%s is not supported yet, as text is not encoded here; expected --tokens",
-                      key == KEY_TEXT ? "--text" : "--messages"));
+        add_case(state, record, "--messages");
+        record->requests[record->golden.n_cases - 1].messages_file = arg;
+        return 0;
+    case KEY_CHAT_FORMAT:
+        set_chat_format(state, record, arg);
+        return 0;
+    case KEY_NO_SPECIAL:
+        record->no_special = true;
+        return 0;
     case KEY_CASE:
         check_name(state, "--case", arg);
         free(record->case_name);
@@ -144,16 +235,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         record->checkpoint = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!record->checkpoint)
-            argp_error(state, "expected a checkpoint");
-        if (record->golden.n_cases == 0)
-            argp_error(state, "expected at least one --tokens");
-        if (!record->output)
-            argp_error(state, "expected -o FILE");
-        if (record->options.json && strcmp(record->output, "-") == 0)
-            argp_error(state, "--json and -o - exclude each other");
-        if (record->case_name)
-            argp_error(state, "--case: '%s' found, expected a case after it", record->case_name);
+        check_request(state, record);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -163,12 +245,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp record_argp = {
     .options = record_options,
     .parser = parse,
-    .args_doc = "CHECKPOINT --tokens IDS -o FILE",
+    .args_doc = "CHECKPOINT (--tokens IDS | --text TEXT | --messages FILE)... -o FILE",
     .doc = "Writes what the checkpoint computes now as a golden file: logits and their logsumexp "
            "at each position, a greedy continuation, and fingerprints of the residual stream after "
            "each branch of each layer, by which a later check names where it first deviates.\v"
-           "Example:\n\n"
-           "  rml-golden record model.gguf --case fact --tokens 504,3575 -o fact.json"};
+           "Examples: ids, and a text beside a chat, which keep what their ids are the ids of:\n\n"
+           "  rml-golden record model.gguf --case fact --tokens 504,3575 -o fact.json\n"
+           "  rml-golden record model.gguf --text 'The capital of France is' --messages chat.json "
+           "-o two.json"};
 
 /* The file's or folder's name, without what every checkpoint has; "unnamed" when that can be no
  * name. */
@@ -220,22 +304,70 @@ static int refuse_nonfinite(const struct record *record, const struct golden_cas
     return CLI_MISMATCH;
 }
 
+/* Before any work, so that a bad file costs nothing. */
+static bool load_messages(struct record *record, struct rml_error *err)
+{
+    for (size_t i = 0; i < record->golden.n_cases; i++) {
+        const char *path = record->requests[i].messages_file;
+        if (!path)
+            continue;
+        struct golden_source *source = &record->golden.cases[i].source;
+        const struct golden_reader r = {.file = golden_display_name(path), .err = err};
+        json_t *array = golden_load_value(&r, path, NULL);
+        bool ok = array && rml_conversation_from_json(&source->conversation, array, r.file, err);
+        json_decref(array);
+        if (!ok)
+            return false;
+        if (record->chat_format && !(source->chat_format = strdup(record->chat_format)))
+            return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a name");
+    }
+    return true;
+}
+
+/* The ids of text and messages; the tokenizer is not looked at when there are none. */
+static bool encode_sources(struct record *record, struct golden_engine *engine,
+                           struct rml_error *err)
+{
+    for (size_t i = 0; i < record->golden.n_cases; i++) {
+        struct golden_case *c = &record->golden.cases[i];
+        struct rml_ids ids = {0};
+        struct rml_error why = RML_ERROR_INIT;
+        if (!golden_case_has_text(c))
+            continue;
+        c->source.add_special = !record->no_special;
+        if (!golden_encode_text(engine, &c->source, &ids, &why)) {
+            rml_ids_release(&ids);
+            const char *file = why.file[0] ? why.file : record->checkpoint;
+            return rmli_fail(err, why.code, file, why.offset, "%s: %s", record->requests[i].option,
+                             why.message);
+        }
+        c->tokens = ids.ids;
+        c->n_tokens = ids.n;
+    }
+    return true;
+}
+
 /* The ids are the user's, not a file's. */
-static bool tokens_fit(const struct golden *golden, const struct rml_model_config *config,
+static bool tokens_fit(const struct record *record, const struct rml_model_config *config,
                        struct rml_error *err)
 {
+    const struct golden *golden = &record->golden;
     for (size_t i = 0; i < golden->n_cases; i++) {
         const struct golden_case *c = &golden->cases[i];
+        const char *option = record->requests[i].option;
+        if (c->n_tokens == 0)
+            return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                             "%s: no tokens found, expected at least one", option);
         for (size_t j = 0; j < c->n_tokens; j++)
             if ((uint32_t)c->tokens[j] >= config->n_vocab)
                 return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                                 "--tokens: id %d found, the vocabulary has %u ids",
+                                 "%s: id %d found, the vocabulary has %u ids", option,
                                  (int)c->tokens[j], config->n_vocab);
         if (golden_case_max_tokens(c) > config->n_context)
             return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                             "--tokens: %zu tokens and %zu greedy steps found, the model has %u "
+                             "%s: %zu tokens and %zu greedy steps found, the model has %u "
                              "positions",
-                             c->n_tokens, c->n_greedy, config->n_context);
+                             option, c->n_tokens, c->n_greedy, config->n_context);
     }
     return true;
 }
@@ -273,7 +405,8 @@ static int record_all(struct record *record, struct golden_engine *engine, struc
         return CLI_ERROR;
     for (size_t i = 0; i < golden->n_cases; i++)
         golden->cases[i].n_greedy = record->capture.n_greedy;
-    bool ok = tokens_fit(golden, rml_model_config(engine->model), err) &&
+    bool ok = encode_sources(record, engine, err) &&
+              tokens_fit(record, rml_model_config(engine->model), err) &&
               golden_engine_configure(engine, golden->arithmetic, golden->k_dtype, golden->v_dtype,
                                       golden_max_tokens(golden), err);
     for (size_t i = 0; ok && i < golden->n_cases; i++) {
@@ -294,31 +427,41 @@ int golden_record_main(int argc, char **argv)
 {
     struct record *record = calloc(1, sizeof *record);
     struct golden_case *cases = calloc((size_t)argc, sizeof *cases);
-    if (!record || !cases) {
+    struct request *requests = calloc((size_t)argc, sizeof *requests);
+    if (!record || !cases || !requests) {
         free(record);
         free(cases);
+        free(requests);
         return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
     }
     record->golden.cases = cases;
+    record->requests = requests;
     record->golden.logit_abs = record->golden.logsumexp_abs = RECORD_LOGIT_ABS;
     record->golden.residual_rel = RECORD_RESIDUAL_REL;
     record->capture = (struct golden_capture_settings){.n_top = 8, .n_greedy = 8, .residual = true};
-    cli_parse(&record->options, CLI_OPT_RUN_MODEL | CLI_OPT_JSON, &record_argp, argc, argv, record);
+    cli_parse(&record->options, CLI_OPT_RUN_MODEL | CLI_OPT_DB | CLI_OPT_JSON, &record_argp, argc,
+              argv, record);
 
     struct rml_error err = RML_ERROR_INIT;
     struct golden_engine engine = {0};
     int code = CLI_ERROR;
-    struct rml_thread_pool *pool = rml_thread_pool_create(record->options.threads, &err);
+    struct rml_thread_pool *pool = NULL;
+    if (load_messages(record, &err) && golden_run_begin(&record->run, &record->options, &err))
+        pool = rml_thread_pool_create(record->options.threads, &err);
     if (pool && golden_engine_init(&engine, record->checkpoint, pool, &err))
         code = record_all(record, &engine, &err);
-    if (code == CLI_ERROR)
-        cli_error(&err);
-    else if (err.code == RML_CANCELLED)
+    if (err.code == RML_CANCELLED) {
         cli_note("interrupted, nothing was written");
+        code = cli_interrupted_code();
+    } else if (code == CLI_ERROR) {
+        cli_error(&err);
+    }
+    code = golden_run_end(&record->run, code);
     cli_progress_clear();
     golden_engine_release(&engine);
     rml_thread_pool_destroy(pool);
     golden_release(&record->golden);
+    free(requests);
     free(record);
     return code;
 }

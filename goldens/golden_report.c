@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "goldens/golden_text.h"
 #include "tools/cli/report.h"
 #include "tools/cli/table.h"
 
@@ -19,6 +20,17 @@ static void cell_error(struct cli_table *table, double error, bool applies)
         cli_table_cell(table, "%.1e", error);
 }
 
+static void cell_text(struct cli_table *table, enum golden_text_state state)
+{
+    static const char *const words[] = {
+        [GOLDEN_NO_TEXT] = "-",
+        [GOLDEN_TEXT_EQUAL] = "equal",
+        [GOLDEN_TEXT_DIFFERS] = "differs",
+        [GOLDEN_TEXT_NOT_COMPARED] = "unknown",
+    };
+    cli_table_cell(table, "%s", words[state]);
+}
+
 /* "8/8": steps compared of steps in the file. */
 static void cell_greedy(struct cli_table *table, bool equal, size_t n_compared, size_t n)
 {
@@ -30,15 +42,27 @@ static void cell_greedy(struct cli_table *table, bool equal, size_t n_compared, 
         cli_table_cell(table, "%zu/%zu", n_compared, n);
 }
 
+static void print_deviation(const struct golden_verdict *v, size_t i, const char *what,
+                            const char *text, FILE *stream)
+{
+    fprintf(stream, "%s%s on %s, case %s: %s: %s%s\n", cli_color(stream, CLI_RED), v->name,
+            v->checkpoint, v->case_names[i], what, text, cli_color(stream, CLI_PLAIN));
+}
+
 static void print_deviations(const struct golden_verdict *v, FILE *stream)
 {
     for (size_t i = 0; i < v->n_done; i++) {
         if (v->outcomes[i].passed)
             continue;
+        const struct golden_outcome *o = &v->outcomes[i];
         char text[256];
-        golden_deviation_text(&v->outcomes[i].first, text, sizeof text);
-        fprintf(stream, "%s%s on %s, case %s: first deviation: %s%s\n", cli_color(stream, CLI_RED),
-                v->name, v->checkpoint, v->case_names[i], text, cli_color(stream, CLI_PLAIN));
+        if (o->text == GOLDEN_TEXT_DIFFERS) {
+            golden_token_deviation_text(&o->token, text, sizeof text);
+            print_deviation(v, i, "its text", text, stream);
+        }
+        golden_deviation_text(&o->first, text, sizeof text);
+        if (o->text != GOLDEN_TEXT_DIFFERS || o->first.kind != GOLDEN_NO_DEVIATION)
+            print_deviation(v, i, "first deviation", text, stream);
     }
     if (v->status == GOLDEN_OTHER_MODEL)
         fprintf(stream, "%s is about a checkpoint of content %.16s..., %s has %.16s...\n", v->file,
@@ -61,13 +85,14 @@ static void print_settings(const struct golden_verdict *v, FILE *stream)
 void golden_print_cases(const struct golden_verdict *verdicts, size_t n, FILE *stream)
 {
     struct cli_table *table = cli_table_create(
-        "<golden|<case|>positions|>max error|>logsumexp|>residual|>greedy|<verdict");
+        "<golden|<case|<text|>positions|>max error|>logsumexp|>residual|>greedy|<verdict");
     for (size_t i = 0; i < n; i++) {
         const struct golden_verdict *v = &verdicts[i];
         for (size_t j = 0; j < v->n_done; j++) {
             const struct golden_outcome *o = &v->outcomes[j];
             cli_table_cell(table, "%s", v->name);
             cli_table_cell(table, "%s", v->case_names[j]);
+            cell_text(table, o->text);
             cli_table_cell(table, "%zu", o->n_positions);
             cell_error(table, o->max_abs_error, o->n_positions > 0);
             cell_error(table, o->max_logsumexp_error, o->n_positions > 0);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "goldens/golden_text.h"
 #include "tools/cli/json_out.h"
 
 static json_t *count(size_t n)
@@ -30,6 +31,38 @@ static json_t *deviation_json(const struct golden_deviation *d)
     return out;
 }
 
+static json_t *id_json(int32_t id)
+{
+    return id >= 0 ? json_integer(id) : json_null();
+}
+
+/* A token that the text does not give stands before all numbers. */
+static json_t *token_json(const struct golden_token_deviation *d)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "kind", json_string("token"));
+    json_object_set_new(out, "position", count(d->index));
+    json_object_set_new(out, "id", json_null());
+    json_object_set_new(out, "got", id_json(d->got));
+    json_object_set_new(out, "want", id_json(d->want));
+    json_object_set_new(out, "layer", json_null());
+    json_object_set_new(out, "branch", json_null());
+    json_object_set_new(out, "got_piece", cli_json_text(d->got_piece[0] ? d->got_piece : NULL));
+    json_object_set_new(out, "want_piece", cli_json_text(d->want_piece[0] ? d->want_piece : NULL));
+    char text[256];
+    golden_token_deviation_text(d, text, sizeof text);
+    json_object_set_new(out, "text", cli_json_text(text));
+    return out;
+}
+
+/* Null: the case has no text, or it could not be compared. */
+static json_t *text_equal_json(enum golden_text_state state)
+{
+    return state == GOLDEN_TEXT_EQUAL     ? json_true()
+           : state == GOLDEN_TEXT_DIFFERS ? json_false()
+                                          : json_null();
+}
+
 static json_t *case_json(const char *name, const struct golden_outcome *o)
 {
     json_t *out = json_object();
@@ -44,7 +77,10 @@ static json_t *case_json(const char *name, const struct golden_outcome *o)
     json_object_set_new(out, "n_residual", count(o->n_residual));
     json_object_set_new(out, "max_residual_error",
                         o->n_residual > 0 ? cli_json_real(o->max_residual_error) : json_null());
-    json_object_set_new(out, "first_deviation", deviation_json(&o->first));
+    json_object_set_new(out, "text_equal", text_equal_json(o->text));
+    json_object_set_new(out, "first_deviation",
+                        o->text == GOLDEN_TEXT_DIFFERS ? token_json(&o->token)
+                                                       : deviation_json(&o->first));
     return out;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The run in the results database that a check is.
+ * The run in the results database that a check or a recording is.
  */
 #include "goldens/golden_run.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "goldens/golden_judge.h"
+#include "goldens/golden_text.h"
 #include "tools/cli/report.h"
 
 bool golden_run_begin(struct golden_run *run, const struct cli_options *options,
@@ -107,6 +108,15 @@ bool golden_run_add(struct golden_run *run, struct golden_engine *engine,
         row.tolerance = settings->residual_rel;
         row.passed = outcome->residual_passed;
         row.first_bad = deviates && !row.passed ? first : NULL;
+        ok = store_add_golden(run->store, run->run_id, &row, err) > 0;
+    }
+    if (ok && (outcome->text == GOLDEN_TEXT_EQUAL || outcome->text == GOLDEN_TEXT_DIFFERS)) {
+        golden_token_deviation_text(&outcome->token, first, sizeof first);
+        row.kind = "text";
+        row.n_positions = (int64_t)c->n_tokens;
+        row.max_abs_error = row.tolerance = NAN;
+        row.passed = outcome->text == GOLDEN_TEXT_EQUAL;
+        row.first_bad = row.passed ? NULL : first;
         ok = store_add_golden(run->store, run->run_id, &row, err) > 0;
     }
     free(name);

@@ -1,5 +1,5 @@
 /*
- * The run in the results database that a check is.
+ * The run in the results database that a check or a recording is.
  */
 #ifndef GOLDENS_GOLDEN_RUN_H
 #define GOLDENS_GOLDEN_RUN_H
@@ -22,7 +22,8 @@ struct golden_run {
 bool golden_run_begin(struct golden_run *run, const struct cli_options *options,
                       struct rml_error *err);
 
-/* Adds the outcome of a case: a row for each of logits, greedy and residual that it has. */
+/* Adds the outcome of a case: a row for each of logits, greedy, residual and text that it
+ * has. */
 bool golden_run_add(struct golden_run *run, struct golden_engine *engine,
                     const struct golden *golden, const struct golden_verdict *verdict,
                     size_t case_index, struct rml_error *err);

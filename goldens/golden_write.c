@@ -75,10 +75,36 @@ static void write_residual(FILE *stream, const struct golden_residual *x)
     fputs("]}", stream);
 }
 
+/* Both texts are known to be UTF-8. */
+static void write_json(FILE *stream, const char *key, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_PRESERVE_ORDER);
+    fprintf(stream, "      \"%s\": %s,\n", key, text ? text : "null");
+    free(text);
+}
+
+static void write_source(FILE *stream, const struct golden_source *source)
+{
+    if (source->text) {
+        json_t *text = json_stringn(source->text, source->text_nbytes);
+        write_json(stream, "text", text);
+        json_decref(text);
+        if (!source->add_special)
+            fputs("      \"add_special\": false,\n", stream);
+    }
+    if (source->conversation.n > 0)
+        write_json(stream, "messages", source->conversation.json);
+    if (source->chat_format) {
+        fputs("      ", stream);
+        write_member(stream, "chat_format", source->chat_format, ",\n");
+    }
+}
+
 static void write_case(FILE *stream, const struct golden_case *c)
 {
     fputs("    {\n      ", stream);
     write_member(stream, "name", c->name, ",\n");
+    write_source(stream, &c->source);
     write_ids(stream, "tokens", c->tokens, c->n_tokens, ",\n");
     fputs("      \"positions\": [", stream);
     for (size_t i = 0; i < c->n_positions; i++) {

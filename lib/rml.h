@@ -34,6 +34,7 @@
 #include "model/tensor_values.h"
 #include "tensor/dtype.h"
 #include "text/chat.h"
+#include "text/chat_json.h"
 #include "text/tokenizer.h"
 
 #endif

@@ -135,7 +135,7 @@ int64_t store_upsert_model(struct store *store, const struct store_model *model,
 struct store_golden {
     int64_t model_id;             /* 0: not known */
     const char *name;             /* "NAME/CASE": of the golden, of the case */
-    const char *kind;             /* what was compared: "logits", "greedy", "residual" */
+    const char *kind;             /* what was compared: "logits", "greedy", "residual", "text" */
     const char *reference_sha256; /* of the golden file, 64 hex digits */
     const char *arithmetic;       /* "f32", "i8" */
     const char *k_dtype, *v_dtype;

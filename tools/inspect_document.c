@@ -124,15 +124,6 @@ static json_t *tokenizer_json(const struct rml_checkpoint *cp,
     return out;
 }
 
-/* "none" is how a GGUF of weights alone says so. */
-static bool says_none(const struct rml_checkpoint *cp)
-{
-    json_t *model = metadata_text(cp, "tokenizer.ggml.model");
-    bool none = json_is_string(model) && strcmp(json_string_value(model), "none") == 0;
-    json_decref(model);
-    return none;
-}
-
 json_t *inspect_tokenizer(const struct rml_checkpoint *cp)
 {
     struct rml_error err = RML_ERROR_INIT;
@@ -140,7 +131,7 @@ json_t *inspect_tokenizer(const struct rml_checkpoint *cp)
     json_t *out;
     if (tokenizer)
         out = tokenizer_json(cp, tokenizer);
-    else if (err.code == RML_NOT_FOUND || says_none(cp))
+    else if (err.code == RML_NOT_FOUND)
         out = json_null();
     else
         out = json_pack("{so}", "error", cli_json_text(err.message));

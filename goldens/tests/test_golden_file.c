@@ -81,7 +81,15 @@ Test(golden_file, reads_every_member)
     cr_assert_eq(golden->n_cases, 2);
     const struct golden_case *c = &golden->cases[0];
     cr_expect_str_eq(c->name, "one");
-    cr_expect(c->has_text);
+    cr_expect(golden_case_has_text(c));
+    cr_expect_str_eq(c->source.text, "abc");
+    cr_expect_eq(c->source.text_nbytes, 3);
+    cr_expect_not(c->source.add_special);
+    const struct golden_source *chat = &golden->cases[1].source;
+    cr_assert_eq(chat->conversation.n, 1);
+    cr_expect_str_eq(chat->conversation.messages[0].role, "user");
+    cr_expect_str_eq(chat->conversation.messages[0].content, "Hi");
+    cr_expect_str_eq(chat->chat_format, "chatml");
     cr_assert_eq(c->n_tokens, 3);
     cr_expect_eq(c->tokens[2], 7);
     cr_assert_eq(c->n_positions, 2);
@@ -120,6 +128,19 @@ Test(golden_file, refuses_each_malformed_file)
         for (size_t j = 0; j < i; j++)
             n_shared += strcmp(messages[i], messages[j]) == 0;
     cr_expect_leq(n_shared, 1);
+}
+
+/* What would have to be ignored: not malformed, but nothing that can be rendered. */
+Test(golden_file, refuses_messages_of_other_kinds)
+{
+    static const struct malformed_file named = {
+        "\"Hi\"}", "\"Hi\", \"name\": \"x\"}",
+        "cases[1].messages[0]: key 'name', expected 'role' and 'content' alone"};
+    struct rml_error err = RML_ERROR_INIT;
+    write_malformed(good_golden, &named);
+    cr_expect_null(golden_read(path, &err));
+    cr_expect_eq(err.code, RML_UNSUPPORTED);
+    cr_expect_str_eq(err.message, named.message);
 }
 
 static const struct rml_model_config toy = {.n_vocab = 64, .n_layer = 2, .n_context = 512};
@@ -253,6 +274,7 @@ Test(golden_file, written_numbers_read_back_exactly)
                                        .norm = 1.0f / 3,
                                        .projections = {0.1f, -0.2f, 3e38f, 1e-45f, 0, 1, 2, 3}};
     struct golden_case c = {.name = (char *)"a \"quoted\" \\ name \xc3\xa9",
+                            .source = {.text = (char *)"a\0\"\n\x1b\xe2\x80\xae", .text_nbytes = 8},
                             .tokens = tokens,
                             .n_tokens = 2,
                             .positions = positions,
@@ -293,6 +315,9 @@ Test(golden_file, written_numbers_read_back_exactly)
     cr_expect_eq(back->residual_rel, 2e-5);
     const struct golden_case *b = &back->cases[0];
     cr_expect_str_eq(b->name, c.name);
+    cr_assert_eq(b->source.text_nbytes, c.source.text_nbytes);
+    cr_expect_arr_eq(b->source.text, c.source.text, c.source.text_nbytes + 1);
+    cr_expect_not(b->source.add_special);
     cr_expect_eq(b->tokens[1], 4);
     cr_expect_eq(b->greedy[0], 9);
     cr_expect_eq((float)b->greedy_margin, 0.1f);

@@ -387,18 +387,29 @@ static const struct rmli_pre_name *find_pre(struct reader *r, const char *chosen
     return pre;
 }
 
+/* How converters and llama.cpp say that there are weights alone. */
+static bool names_none(struct rmli_gguf_string model)
+{
+    return (model.nbytes == 4 && memcmp(model.data, "none", 4) == 0) ||
+           (model.nbytes == 8 && memcmp(model.data, "no_vocab", 8) == 0);
+}
+
 static bool read_all(struct reader *r, const char *chosen)
 {
     struct rmli_gguf_string model = {0};
     if (!rmli_gguf_get_string(r->gguf, "tokenizer.ggml.model", &model, NULL, r->err))
         return false;
+    if (!model.data || names_none(model))
+        return rmli_fail(r->err, RML_NOT_FOUND, rmli_gguf_path(r->gguf), -1,
+                         "the checkpoint has no tokenizer (tokenizer.ggml.model is %s%.*s)",
+                         model.data ? "" : "missing", (int)model.nbytes,
+                         model.data ? model.data : "");
     bool gpt2 = model.nbytes == 4 && memcmp(model.data, "gpt2", 4) == 0;
     r->by_score = model.nbytes == 5 && memcmp(model.data, "llama", 5) == 0;
     if (!gpt2 && !r->by_score)
-        return rmli_fail(r->err, model.data ? RML_UNSUPPORTED : RML_NOT_FOUND,
-                         rmli_gguf_path(r->gguf), -1,
+        return rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
                          "tokenizer.ggml.model is '%.*s', expected gpt2 or llama",
-                         model.nbytes < 60 ? (int)model.nbytes : 60, model.data ? model.data : "");
+                         model.nbytes < 60 ? (int)model.nbytes : 60, model.data);
     const struct rmli_pre_name *pre = gpt2 ? find_pre(r, chosen) : NULL;
     if (gpt2 && !pre)
         return false;
