@@ -140,7 +140,7 @@ Test(golden_file, refuses_messages_of_other_kinds)
     write_malformed(good_golden, &named);
     cr_expect_null(golden_read(path, &err));
     cr_expect_eq(err.code, RML_UNSUPPORTED);
-    cr_expect_str_eq(err.message, named.message);
+    cr_expect_str_eq(err.message, named.says);
 }
 
 static const struct rml_model_config toy = {.n_vocab = 64, .n_layer = 2, .n_context = 512};
