@@ -15,32 +15,32 @@ extern char **environ;
 
 /* ---- Where things are ------------------------------------------------------------------- */
 
-/* The terminal for an ending; NULL when there is none. */
-static const char *terminal_of(const char *output)
+/* How a chart is drawn, by the ending of its name; NULL when there is no such way. */
+static const char *ending_of(const char *output)
 {
-    static const char *const endings[][2] = {{".svg", "svg"}, {".png", "png"}, {".txt", "txt"}};
+    static const char *const endings[] = {".svg", ".png", ".txt"};
     size_t n = strlen(output);
     if (strcmp(output, "-") == 0)
-        return "txt";
+        return ".txt";
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (n > 4 && strcmp(output + n - 4, endings[i][0]) == 0)
-            return endings[i][1];
+        if (n > 4 && strcmp(output + n - 4, endings[i]) == 0)
+            return endings[i];
     }
     return NULL;
 }
 
 bool plot_output_is_known(const char *output)
 {
-    return terminal_of(output) != NULL;
+    return ending_of(output) != NULL;
 }
 
 /* The script, to be freed: in RML_PLOTS_DIR when that is set, else where cli_find_data finds it. */
-static char *find_script(const char *kind, struct rml_error *err)
+static char *find_script(const char *name, struct rml_error *err)
 {
     const char *own = getenv("RML_PLOTS_DIR");
     char *in_tree = NULL, *installed = NULL, *path = NULL;
     if (own) {
-        if (asprintf(&path, "%s/%s.gnuplot", own, kind) < 0)
+        if (asprintf(&path, "%s/%s.gnuplot", own, name) < 0)
             path = NULL;
         if (path && access(path, R_OK) != 0) {
             rmli_fail(err, RML_NOT_FOUND, path, -1, "plot script cannot be read: %s",
@@ -49,9 +49,9 @@ static char *find_script(const char *kind, struct rml_error *err)
             return NULL;
         }
     } else {
-        if (asprintf(&in_tree, "results/plots/%s.gnuplot", kind) < 0)
+        if (asprintf(&in_tree, "results/plots/%s.gnuplot", name) < 0)
             in_tree = NULL;
-        if (asprintf(&installed, "plots/%s.gnuplot", kind) < 0)
+        if (asprintf(&installed, "plots/%s.gnuplot", name) < 0)
             installed = NULL;
         path = in_tree && installed ? cli_find_data(in_tree, installed) : NULL;
         free(in_tree);
@@ -61,7 +61,7 @@ static char *find_script(const char *kind, struct rml_error *err)
         rmli_fail(err, RML_NOT_FOUND, NULL, -1,
                   "plot script '%s.gnuplot' is neither in share/rml/plots nor in a source tree; "
                   "RML_PLOTS_DIR can name its folder",
-                  kind);
+                  name);
     return path;
 }
 
@@ -71,7 +71,7 @@ struct scratch {
     char *folder, *data, *chart, *errors;
 };
 
-static bool scratch_create(struct scratch *s, struct rml_error *err)
+static bool scratch_create(struct scratch *s, const char *ending, struct rml_error *err)
 {
     const char *parent = getenv("TMPDIR");
     *s = (struct scratch){0};
@@ -87,7 +87,8 @@ static bool scratch_create(struct scratch *s, struct rml_error *err)
         return false;
     }
     s->data = cli_path_join(s->folder, "data.dat");
-    s->chart = cli_path_join(s->folder, "chart");
+    if (asprintf(&s->chart, "%s/chart%s", s->folder, ending) < 0)
+        s->chart = NULL;
     s->errors = cli_path_join(s->folder, "errors");
     return (s->data && s->chart && s->errors) ||
            rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to draw a chart");
@@ -108,8 +109,9 @@ static void scratch_remove(struct scratch *s)
 
 /* ---- gnuplot --------------------------------------------------------------------------------- */
 
-/* What it complained about: the first line that is about the chart. Fontconfig chats, and in a
- * system without any UTF-8 locale gnuplot misses the degree sign, which no chart has. */
+/* What it complained about: the first line that is about the chart. Fontconfig chats, in a
+ * system without any UTF-8 locale gnuplot misses the degree sign, which no chart has, and a key of
+ * long names may leave the panel. */
 static bool first_complaint(const char *path, char *line, size_t nbytes)
 {
     FILE *file = fopen(path, "r");
@@ -117,28 +119,17 @@ static bool first_complaint(const char *path, char *line, size_t nbytes)
     while (file && !found && fgets(line, (int)nbytes, file)) {
         line[strcspn(line, "\n")] = 0;
         found = line[strspn(line, " \t^")] && !strstr(line, "Fontconfig") &&
-                !strstr(line, "iconv failed to convert degree sign");
+                !strstr(line, "iconv failed to convert degree sign") &&
+                !strstr(line, "difficulty fitting plot titles into key");
     }
     if (file)
         fclose(file);
     return found;
 }
 
-static bool run_gnuplot(const char *script, const char *terminal, const struct plot_texts *texts,
-                        const struct scratch *s, struct rml_error *err)
+static bool run_gnuplot(const char *script, const struct scratch *s, struct rml_error *err)
 {
-    char n_panels[32];
-    snprintf(n_panels, sizeof n_panels, "%zu", texts->n_panels);
-    char *const argv[] = {"gnuplot",
-                          "-c",
-                          (char *)script,
-                          s->data,
-                          s->chart,
-                          (char *)terminal,
-                          n_panels,
-                          (char *)texts->title,
-                          (char *)texts->subtitle,
-                          NULL};
+    char *const argv[] = {"gnuplot", "-c", (char *)script, s->data, s->chart, NULL};
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -196,13 +187,14 @@ static bool copy_out(const char *from, const char *to, struct rml_error *err)
     return cli_output_commit(&out, err);
 }
 
-static bool write_data(const struct plot_kind *kind, struct store *store, const char *path,
-                       struct plot_texts *texts, struct rml_error *err)
+static bool write_data(const struct plot_kind *kind, struct store *store,
+                       const struct plot_selection *selection, const char *path,
+                       struct rml_error *err)
 {
     FILE *data = fopen(path, "w");
     if (!data)
         return rmli_fail(err, RML_IO, path, -1, "cannot be written: %s", strerror(errno));
-    bool ok = kind->export(store, data, texts, err);
+    bool ok = kind->export(kind, store, selection, data, err);
     bool written = !ferror(data);
     written = fclose(data) == 0 && written;
     if (ok && !written)
@@ -210,22 +202,20 @@ static bool write_data(const struct plot_kind *kind, struct store *store, const 
     return ok;
 }
 
-bool plot_draw(const struct plot_kind *kind, struct store *store, const char *output,
-               const char *data_output, struct rml_error *err)
+bool plot_draw(const struct plot_kind *kind, struct store *store,
+               const struct plot_selection *selection, const char *output, const char *data_output,
+               struct rml_error *err)
 {
-    const char *terminal = terminal_of(output);
-    if (!terminal)
+    const char *ending = ending_of(output);
+    if (!ending)
         return rmli_fail(err, RML_INVALID_ARGUMENT, output, -1,
                          "expected a name that ends in .svg, .png or .txt");
     struct scratch s;
-    struct plot_texts texts = {0};
-    char *script = find_script(kind->name, err);
-    bool ok = script && scratch_create(&s, err);
-    if (ok) {
-        ok = write_data(kind, store, s.data, &texts, err) &&
-             run_gnuplot(script, terminal, &texts, &s, err) && copy_out(s.chart, output, err) &&
-             (!data_output || copy_out(s.data, data_output, err));
-    }
+    char *script = find_script(kind->script, err);
+    bool ok = script && scratch_create(&s, ending, err) &&
+              write_data(kind, store, selection, s.data, err) && run_gnuplot(script, &s, err) &&
+              copy_out(s.chart, output, err) &&
+              (!data_output || copy_out(s.data, data_output, err));
     if (script)
         scratch_remove(&s);
     free(script);

@@ -10,39 +10,32 @@
 
 #include <stdio.h>
 
-#include "results/store.h"
-
-/* What a script is told beside the data. */
-struct plot_texts {
-    char title[256];
-    char subtitle[512];
-    size_t n_rows;
-    size_t n_panels;
-};
-
-/* Writes the rows of one kind of chart to `data` and fills *texts. False when there is
- * nothing to draw (RML_NOT_FOUND) or the database cannot be read. */
-typedef bool plot_export_fn(struct store *store, FILE *data, struct plot_texts *texts,
-                            struct rml_error *err);
+#include "results/plot_select.h"
 
 struct plot_kind {
-    const char *name; /* also of the script: <name>.gnuplot */
+    const char *name;
     const char *summary;
-    plot_export_fn *export;
+    const char *script; /* <script>.gnuplot: kinds of one form share it */
+    /* Writes the data file. False when there is nothing to draw (RML_NOT_FOUND) or the database
+     * cannot be read. */
+    bool (*export)(const struct plot_kind *kind, struct store *store,
+                   const struct plot_selection *selection, FILE *data, struct rml_error *err);
 };
 
 /* Ends with a name of NULL. */
 extern const struct plot_kind plot_kinds[];
 
-plot_export_fn plot_export_throughput_by_kv;
+/* The kind of that name; NULL when there is none. */
+const struct plot_kind *plot_find_kind(const char *name);
 
 /*
  * Draws into `output`, whose ending says how: .svg, .png or .txt; "-" is text on standard
  * output. data_output: where a copy of the data file goes, NULL for none. Files are
  * whole or not there.
  */
-bool plot_draw(const struct plot_kind *kind, struct store *store, const char *output,
-               const char *data_output, struct rml_error *err);
+bool plot_draw(const struct plot_kind *kind, struct store *store,
+               const struct plot_selection *selection, const char *output, const char *data_output,
+               struct rml_error *err);
 
 /* True when the ending is one that plot_draw knows. */
 bool plot_output_is_known(const char *output);

@@ -1,8 +1,9 @@
 /*
- * rml-results plot KIND -o FILE
+ * rml-results plot KIND [-o FILE]
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "results/commands.h"
 #include "results/plot.h"
@@ -13,31 +14,83 @@
 struct arguments {
     const struct plot_kind *kind;
     const char *db, *output, *data;
+    struct plot_selection selection;
 };
 
-enum { KEY_DATA = CLI_OWN_KEY };
+enum {
+    KEY_DATA = CLI_OWN_KEY,
+    KEY_RUN,
+    KEY_HOST,
+    KEY_SUITE,
+    KEY_CASE,
+    KEY_ENGINE,
+    KEY_MODEL,
+    KEY_SINCE
+};
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0,
-     "Where the chart goes; its ending says how it is drawn: .svg, .png or .txt ('-': text on "
+     "Where the chart goes; its ending says how it is drawn: .svg, .png or .txt (-: text on "
      "standard output)",
      1},
     {"data", KEY_DATA, "FILE", 0, "Keep the data file that the script draws from", 1},
     RESULTS_DB_OPTION,
+    {"run", KEY_RUN, "LIST", 0,
+     "Only these runs, by uuid or what it begins with (all of the host and build of the newest "
+     "complete run that has such rows)",
+     2},
+    {"host", KEY_HOST, "GLOB", 0, "Only hosts of this name or fingerprint", 2},
+    {"suite", KEY_SUITE, "GLOB", 0, "Only cases of these suites", 2},
+    {"case", KEY_CASE, "GLOB", 0, "Only cases of this name", 2},
+    {"engine", KEY_ENGINE, "GLOB", 0, "Only these engines", 2},
+    {"model", KEY_MODEL, "GLOB", 0, "Only checkpoints of this file name", 2},
+    {"since", KEY_SINCE, "DATE", 0, "Only runs begun then or later: YYYY-MM-DD[THH:MM:SS], UTC", 2},
     {0},
 };
 
-static const struct plot_kind *find_kind(const char *name)
+/* "a, b or c" */
+static void write_kinds(char *text, size_t nbytes)
 {
-    const struct plot_kind *kind = plot_kinds;
-    while (kind->name && strcmp(kind->name, name) != 0)
-        kind++;
-    return kind->name ? kind : NULL;
+    size_t used = 0;
+    for (const struct plot_kind *k = plot_kinds; k->name && used < nbytes; k++)
+        used += (size_t)snprintf(text + used, nbytes - used, "%s%s",
+                                 k == plot_kinds ? ""
+                                 : k[1].name     ? ", "
+                                                 : " or ",
+                                 k->name);
+}
+
+static int64_t parse_date(struct argp_state *state, const char *arg)
+{
+    static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct tm tm = {0};
+        const char *end = strptime(arg, formats[i], &tm);
+        int day = tm.tm_mday;
+        /* timegm takes the 31st of February for March: no date then */
+        if (end && !*end) {
+            int64_t s = timegm(&tm);
+            if (tm.tm_mday == day && s > -9000000000 && s < 9000000000)
+                return s * 1000000000;
+        }
+    }
+    argp_error(state, "--since: '%s' found, expected YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS", arg);
+    return 0;
+}
+
+static const char *pattern(struct argp_state *state, const char *option, const char *arg)
+{
+    if (!*arg)
+        argp_error(state, "%s: '' found, expected a name or a pattern", option);
+    return arg;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
+    struct plot_selection *s = &a->selection;
+    char kinds[512];
+    write_kinds(kinds, sizeof kinds);
     switch (key) {
     case 'o':
         if (!plot_output_is_known(arg))
@@ -51,18 +104,38 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_DATA:
         a->data = cli_arg_output(state, "--data", arg);
         return 0;
+    case KEY_RUN:
+        free(s->runs);
+        cli_arg_words(state, "--run", arg, &s->runs);
+        return 0;
+    case KEY_HOST:
+        s->host = pattern(state, "--host", arg);
+        return 0;
+    case KEY_SUITE:
+        s->suite = pattern(state, "--suite", arg);
+        return 0;
+    case KEY_CASE:
+        s->case_name = pattern(state, "--case", arg);
+        return 0;
+    case KEY_ENGINE:
+        s->engine = pattern(state, "--engine", arg);
+        return 0;
+    case KEY_MODEL:
+        s->model = pattern(state, "--model", arg);
+        return 0;
+    case KEY_SINCE:
+        s->since_ns = parse_date(state, arg);
+        return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)
             argp_error(state, "'%s' found, expected one KIND", arg);
-        a->kind = find_kind(arg);
+        a->kind = plot_find_kind(arg);
         if (!a->kind)
-            argp_error(state, "KIND: '%s' found, expected throughput-by-kv", arg);
+            argp_error(state, "KIND: '%s' found, expected %s", arg, kinds);
         return 0;
     case ARGP_KEY_END:
         if (!a->kind)
-            argp_error(state, "no KIND found, expected throughput-by-kv");
-        if (!a->output)
-            argp_error(state, "no output found, expected -o FILE");
+            argp_error(state, "no KIND found, expected %s", kinds);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -82,8 +155,10 @@ static char *list_kinds(int key, const char *text, void *input)
         return (char *)text;
     fprintf(out, "Kinds:\n");
     for (const struct plot_kind *kind = plot_kinds; kind->name; kind++)
-        fprintf(out, "  %-20s %s\n", kind->name, kind->summary);
-    fprintf(out, "\nExample:\n\n  rml-results plot %s -o chart.svg", plot_kinds[0].name);
+        fprintf(out, "  %-22s %s\n", kind->name, kind->summary);
+    fprintf(out, "\nExamples:\n\n"
+                 "  rml-results plot throughput-by-kv -o chart.svg\n"
+                 "  rml-results plot throughput-by-depth --case 'llama-3-8b*'");
     fclose(out);
     return help; /* freed by argp */
 }
@@ -94,16 +169,19 @@ int results_plot_main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "KIND",
-        .doc = "Draws a chart from the results database with gnuplot. Scripts are plain files "
-               "(RML_PLOTS_DIR names a folder with changed ones).\v",
+        .doc = "Draws a chart from the results database with gnuplot; without -o on the terminal. "
+               "Scripts are plain files: copy the folder results/plots (installed: "
+               "share/rml/plots), change them, and name it in RML_PLOTS_DIR.\v",
         .help_filter = list_kinds};
-    struct arguments a = {0};
+    struct arguments a = {.output = "-", .selection = {.since_ns = INT64_MIN}};
     struct cli_options common;
     cli_parse(&common, 0, &argp, argc, argv, &a);
 
     struct rml_error err = RML_ERROR_INIT;
     struct store *store = results_open(a.db, &err);
-    bool ok = store && plot_draw(a.kind, store, a.output, a.data, &err);
+    bool ok = store && plot_selection_check(store, &a.selection, &err) &&
+              plot_draw(a.kind, store, &a.selection, a.output, a.data, &err);
     store_close(store);
+    free(a.selection.runs);
     return ok ? CLI_PASS : cli_error(&err);
 }

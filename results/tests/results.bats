@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# rml-results as users and scripts see it: list, check, plot.
+# rml-results as users and scripts see it: list, check.
 
 setup() {
     export HOME
@@ -18,9 +18,7 @@ try() {
 measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/null 2>&1; }
 
 @test "a bad command line exits 2 and prints nothing on stdout" {
-    for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'check --json' 'list --limit 0' 'list --limit x' 'check extra' 'plot' \
-        'plot throughput-by-kv' 'plot nosuch -o x.svg' 'plot throughput-by-kv -o x.pdf' \
-        'plot throughput-by-kv -o svg' 'plot throughput-by-kv -o=' 'plot throughput-by-kv -o x.svg --data=' 'plot throughput-by-kv extra -o x.svg' 'plot -o x.svg'; do
+    for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'check --json' 'list --limit 0' 'list --limit x' 'check extra'; do
         # shellcheck disable=SC2086 # words
         try rml-results $args
         echo "args: $args: status $status: $stderr"
@@ -93,96 +91,4 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     try rml-results check --db schema.db
     [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
     [[ $stderr == 'rml-results: schema.db: database is damaged: malformed database schema (run)'*' while opening it' ]]
-}
-
-@test "plot: SVG, PNG and text, the same bytes for the same database in any locale" {
-    measure a.db
-    for ending in svg png txt; do
-        rml-results plot throughput-by-kv --db a.db -o "1.$ending"
-        sleep 1.1
-        env -u LANG LC_ALL=C rml-results plot throughput-by-kv --db a.db -o "2.$ending"
-        [ -s "1.$ending" ]
-        cmp "1.$ending" "2.$ending"
-    done
-    head -c 8 1.png | od -An -c | grep -q 'P   N   G'
-    grep -q '<svg' 1.svg && grep -q '</svg>' 1.svg
-    for text in 'f16:i8' 'attention llama-3-8b, depth 16' 'Tokens per second' 'n = 21' 'confidence'; do
-        grep -q -- "$text" 1.svg
-        grep -q -- "$text" 1.txt
-    done
-    rml-results plot throughput-by-kv --db a.db -o - | cmp - 1.txt
-    [ "$(find . -name '*tmp*' | wc -l)" -eq 0 ]
-}
-
-@test "plot: a program finds its scripts wherever its build folder is" {
-    measure a.db
-    mkdir -p far/away/build/bin
-    cp "$(command -v rml-results)" far/away/build/bin/
-    far/away/build/bin/rml-results plot throughput-by-kv --db a.db -o x.svg
-    grep -q '<svg' x.svg
-    # Scripts of an installation come before those of the tree it was built from
-    mkdir -p far/away/build/share/rml/plots
-    echo 'set nonsense' >far/away/build/share/rml/plots/throughput-by-kv.gnuplot
-    try far/away/build/bin/rml-results plot throughput-by-kv --db a.db -o y.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'share/rml/plots/throughput-by-kv.gnuplot: gnuplot failed'* ]]
-}
-
-@test "plot: the data file has a header and every row" {
-    measure a.db
-    rml-results plot throughput-by-kv --db a.db -o x.svg --data x.dat
-    grep -q "^# runs: $(sqlite3 a.db 'SELECT uuid FROM run')" x.dat
-    grep -q '^# sql: SELECT' x.dat
-    grep -q '^# rows: 4 in 2 panels' x.dat
-    [ "$(grep -vc '^#\|^$' x.dat)" -eq 4 ]
-    # and the script draws from it without us
-    script=$(find "$BATS_TEST_DIRNAME/../plots" -name throughput-by-kv.gnuplot)
-    gnuplot -c "$script" x.dat y.svg svg 2 title subtitle
-    grep -q '<svg' y.svg
-}
-
-@test "plot: rows of the newest run's host and build only, errors left out" {
-    measure a.db
-    sqlite3 a.db "INSERT INTO build(binary_sha256, version, git_dirty) VALUES ('x', '9', 0);
-        UPDATE run SET build_id = (SELECT id FROM build WHERE binary_sha256 = 'x')"
-    rml-bench attention --kv i8,f16 --depth 8 --db a.db >/dev/null 2>&1
-    rml-results plot throughput-by-kv --db a.db -o x.svg --data x.dat
-    grep -q '^# rows: 2 in 1 panels' x.dat
-    sqlite3 a.db "UPDATE result SET status = 'error', error = 'x' WHERE id = (SELECT max(id) FROM result)"
-    rml-results plot throughput-by-kv --db a.db -o x.svg --data x.dat
-    grep -q '^# rows: 1 in 1 panels' x.dat
-}
-
-@test "plot: what goes wrong is an error, and no half chart is left" {
-    measure a.db
-    sqlite3 a.db "VACUUM INTO 'empty.db'"
-    sqlite3 empty.db 'DELETE FROM result'
-    try rml-results plot throughput-by-kv --db empty.db -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'empty.db: no measured case with a cache type'* ]] && [ ! -e x.svg ]
-
-    try rml-results plot throughput-by-kv --db a.db -o no/such/x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'no/such/x.svg'* ]]
-
-    mkdir plots
-    RML_PLOTS_DIR=plots try rml-results plot throughput-by-kv --db a.db -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'plots/throughput-by-kv.gnuplot: plot script cannot be read'* ]]
-    echo 'set nonsense' >plots/throughput-by-kv.gnuplot
-    RML_PLOTS_DIR=plots try rml-results plot throughput-by-kv --db a.db -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'gnuplot failed'* ]] && [ ! -e x.svg ]
-    echo 'x = 1' >plots/throughput-by-kv.gnuplot # draws nothing
-    RML_PLOTS_DIR=plots try rml-results plot throughput-by-kv --db a.db -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'gnuplot wrote no chart'* ]] && [ ! -e x.svg ]
-
-    program=$(command -v rml-results)
-    PATH=/nowhere try "$program" plot throughput-by-kv --db a.db -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *'gnuplot: not found in PATH'* ]] && [ ! -e x.svg ]
-}
-
-@test "plot reads a database in a folder that is read-only" {
-    [ "$(id -u)" -eq 0 ] && skip 'root may write everywhere'
-    measure a.db
-    mkdir ro && mv a.db* ro/
-    chmod -R a-w ro
-    rml-results plot throughput-by-kv --db ro/a.db -o x.svg
-    chmod -R u+w ro
-    [ -s x.svg ]
 }

@@ -1,0 +1,100 @@
+# What all charts have in common: size, colours, title, panels. Called by the other scripts with
+# DATA, OUTPUT and the height of a panel.
+#
+# DATA is what `rml-results plot KIND --data FILE` leaves. Its blocks, with two blank lines
+# between them, are: index 0, the title and so on; index 1 .. n_panels, the points, a row each:
+#     1 panel  2 series  3 its name  4 x  5 its name  6 y  7 lo  8 hi
+#     9 marks: 1 time not steady, 2 wrong results, 4 program built from changed sources
+#    10 label  11 its x  12 its y  13 rank of x  14 place among the points of that rank
+#    15 how many these are
+# OUTPUT ends in .svg or .png; anything else is drawn with characters.
+
+data = ARG1
+output = ARG2
+ending = strlen(output) > 4 ? substr(output, strlen(output) - 3, strlen(output)) : ""
+text = ending ne ".svg" && ending ne ".png"
+
+stats data index 0 using (chart_title = strcol(1), line1 = strcol(2), line2 = strcol(3), \
+    line3 = strcol(4), x_label = strcol(5), y_label = strcol(6), axes = strcol(7), \
+    n_panels = int($8), n_series = int($9), columns = int($10), x_min = $11, x_max = $12, \
+    y_min = $13, y_max = $14, 0) \
+    name "HEAD" nooutput
+
+if (n_panels < 2 || text) { columns = 1 }
+rows = (n_panels + columns - 1) / columns
+
+# In pixels; margins and distances are fractions of these, so that titles and tic labels keep
+# their room whatever the number of rows.
+width = 800.0
+top = 120.0
+height = top + (ARG3 + 95) * rows - 20
+text_lines = 24
+
+if (ending eq ".svg") {
+    set terminal svg size width, height noenhanced font "sans-serif,11" background "white"
+    small = ",10"
+} else { if (ending eq ".png") {
+    set terminal pngcairo size width, height noenhanced font "Sans,9" background "white"
+    small = ",8"
+} else {
+    longest(n, s) = strlen(s) + 2 > n ? strlen(s) + 2 : n
+    set terminal dumb longest(longest(longest(110, line1), line2), line3), 5 + text_lines * rows noenhanced
+    small = ""
+} }
+set encoding utf8
+set output output
+
+# Colour-blind safe (podo), in an order of falling contrast in grey; point types, dashes and fill
+# patterns tell series apart without any colour.
+set colorsequence podo
+array color[8] = [6, 2, 5, 1, 3, 8, 4, 7]
+array line_color[8] = [6, 7, 1, 4, 8, 2, 3, 5]
+array shape[8] = [7, 5, 9, 13, 11, 6, 4, 8]
+array dashes[8] = [1, 2, 4, 5, 3, 1, 2, 4]
+col(s) = color[int(s) % 8 + 1]
+line_col(s) = line_color[int(s) % 8 + 1]
+pt(s) = shape[int(s) % 8 + 1]
+dt(s) = dashes[int(s) % 8 + 1]
+set style fill solid 0.85 border lt -1
+set bars 0.6
+set border 3
+set tics nomirror out scale 0.5
+set datafile missing "NaN"
+log_x = strstrt(axes, "x") > 0
+log_y = strstrt(axes, "y") > 0
+number_format(max) = max < 20000 ? "%g" : max < 1e6 ? "%.0s%c" : "%.1s%c"
+
+if (text) {
+    screen_y(pixel, line) = 1 - (line - 0.5) / (5 + text_lines * rows)
+    set multiplot layout rows, columns title "\n\n\n "
+} else {
+    screen_y(pixel, line) = 1 - pixel / height
+    set grid ytics lt 1 lc rgb "#dddddd" lw 1
+    set multiplot layout rows, columns \
+        margins screen 70 / width, 1 - 15 / width, 55 / height, 1 - (top - 5) / height \
+        spacing screen 75 / width, 95 / height
+}
+set label 1 chart_title at screen 0.5, screen screen_y(16, 1) center font (text ? "" : ",13")
+set label 2 line1 at screen 0.5, screen screen_y(36, 2) center font small
+set label 3 line2 at screen 0.5, screen screen_y(51, 3) center font small
+set label 4 line3 at screen 0.5, screen screen_y(66, 4) center font small
+
+# Per panel: its title, the names of its series, series[1 .. n_here] those that it has, and the
+# rows that their key takes.
+array series_name[n_series + 1]
+array series[n_series + 1]
+array count[n_series + 1]
+key_rows = 0
+look_at = "\
+    panel = ''; longest = 0; n_here = 0; \
+    unset logscale; set autoscale; \
+    do for [s = 1:n_series] { count[s] = 0; series[s] = -1 }; \
+    stats data index i using (panel = strcol(1), series_name[int($2) + 1] = strcol(3), \
+        longest = strlen(strcol(3)) > longest ? strlen(strcol(3)) : longest, \
+        count[int($2) + 1] = count[int($2) + 1] + 1) name 'S' nooutput; \
+    do for [s = 1:n_series] { if (count[s] > 0) { n_here = n_here + 1; series[n_here] = s - 1 } }; \
+    keyed = n_here > 1; \
+    key_columns = longest < (columns > 1 ? 18 : 34) ? 2 : 1; \
+    key_rows = keyed ? (n_here + key_columns - 1) / key_columns : 0; \
+    if (keyed) { set key top right horizontal maxcols key_columns samplen 2 } else { unset key }; \
+    set title panel font small; set xlabel x_label; set ylabel y_label"

@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# rml-results plot. The database is made of chart_fixture.sql; what the data files say is held
+# against queries of the tables by sqlite3, and what the charts show was looked at.
+
+setup_file() {
+    export ROOT=$BATS_FILE_TMPDIR
+    export DB=$ROOT/charts.db
+    export KINDS='throughput-by-kv throughput-by-depth throughput-by-threads throughput-by-weights peers'
+    unset RML_DB RML_PLOTS_DIR
+    rml-bench attention --kv f32 --depth 8 --db "$DB" >/dev/null 2>&1
+    sqlite3 "$DB" <"$BATS_TEST_DIRNAME/chart_fixture.sql"
+}
+setup() {
+    export HOME
+    HOME=$(mktemp -d) && cd "$HOME" || return
+}
+teardown() { rm -rf "$HOME"; }
+
+# try COMMAND...: $status, $output and $stderr of a command that may fail
+try() {
+    status=0
+    "$@" >stdout.txt 2>stderr.txt || status=$?
+    output=$(<stdout.txt) stderr=$(<stderr.txt)
+}
+plot() { rml-results plot --db "$DB" "$@" 2>stderr.txt; }
+points() { sed -n '/^# panel/,$p' "$1" | grep -v '^#\|^$'; } # of a data file
+copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
+
+@test "a bad command line exits 2 and prints nothing on stdout" {
+    for args in '' 'nosuch -o x.svg' 'throughput-by-kv -o x.pdf' 'throughput-by-kv -o svg' \
+        'throughput-by-kv -o=' 'throughput-by-kv -o x.svg --data=' 'throughput-by-kv extra' '-o x.svg' \
+        'peers --run=' 'peers --run=a,,b' 'peers --host=' 'peers --suite=' 'peers --case=' 'peers --engine=' \
+        'peers --model=' 'peers --since x' 'peers --since 2026-02-30' 'peers --since 2026-13-01' \
+        'peers --since 2026-01-01T25:00:00' 'peers --since 20260101'; do
+        # shellcheck disable=SC2086 # words
+        try rml-results plot --db "$DB" $args
+        echo "args: $args: status $status: $stderr"
+        [ "$status" -eq 2 ] && [ -z "$output" ] && [ -n "$stderr" ]
+    done
+}
+
+@test "every kind as SVG, PNG and text: the same bytes for the same database in any locale" {
+    for kind in $KINDS; do
+        for ending in svg png txt; do
+            plot "$kind" -o "1.$ending" --data 1.dat
+            [ -s "1.$ending" ]
+        done
+        env -u LANG LC_ALL=C rml-results plot "$kind" --db "$DB" -o 2.svg --data 2.dat 2>/dev/null
+        cmp 1.svg 2.svg && cmp 1.dat 2.dat
+        [ "$kind" != peers ] || { plot "$kind" -o 2.png && cmp 1.png 2.png; }
+        head -c 8 1.png | od -An -c | grep -q 'P   N   G'
+        grep -q '<svg' 1.svg && grep -q '</svg>' 1.svg
+        for text in 'Example CPU 8370C' 'n = '; do
+            grep -q -- "$text" 1.svg
+            grep -q -- "$text" 1.txt
+        done
+        ! grep -q '<script' 1.svg
+        plot "$kind" | cmp - 1.txt
+        plot "$kind" -o - | cmp - 1.txt
+        # by hand
+        script=$(sed -n "s/.*{\"$kind\", \"[^\"]*\", \"\([a-z]*\)\".*/\1/p" "$BATS_TEST_DIRNAME/../plot_kinds.c")
+        gnuplot -c "$BATS_TEST_DIRNAME/../plots/$script.gnuplot" 1.dat 3.svg
+        cmp 1.svg 3.svg
+    done
+    [ "$(find . -name '*tmp*' | wc -l)" -eq 0 ]
+}
+
+@test "the data file has a header, and every number is the database's" {
+    plot throughput-by-kv --run "$(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 1')" -o x.svg --data x.dat
+    [ "$(sed -n 2p x.dat)" = "# runs: $(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 1')" ]
+    grep -q '^# sql: WITH wanted AS (SELECT' x.dat
+    grep -q '^# rows: 32 in 4 panels' x.dat
+    [ "$(points x.dat | wc -l)" -eq 32 ]
+    # medians by counting, not by the view: the 11th of 21, its interval the 6th to the 16th
+    sqlite3 "$DB" "SELECT printf('%.6g', 1e9 / (SELECT 1.0 * wall_ns / iters FROM sample AS s WHERE s.result_id = r.id
+            AND NOT is_warmup ORDER BY 1 LIMIT 1 OFFSET 10)) || ' ' ||
+        printf('%.6g', 1e9 / (SELECT 1.0 * wall_ns / iters FROM sample AS s WHERE s.result_id = r.id
+            AND NOT is_warmup ORDER BY 1 LIMIT 1 OFFSET 15))
+        FROM result AS r WHERE run_id = 1 AND status IN ('ok', 'unstable')" | sort >want
+    points x.dat | sed 's/"[^"]*"/-/g' | awk '{ printf "%.6g %.6g\n", $6, $7 }' | sort >got
+    diff want got
+    [ "$(points x.dat | grep -c '\*"')" -eq 2 ] # the two unsteady ones
+}
+
+@test "selection: newest complete run's host and build; --run takes what it names" {
+    sqlite3 "$DB" 'SELECT uuid FROM run WHERE id IN (20, 21) ORDER BY id' >uuids
+    plot throughput-by-kv -o x.svg --data x.dat
+    # run 6, the newest, did not end
+    ! grep -q "$(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 6')" x.dat
+    plot throughput-by-kv --run "$(sqlite3 "$DB" 'SELECT substr(uuid, 1, 8) FROM run WHERE id = 6')" -o x.svg --data x.dat
+    grep -q '^# rows: 1 in 1 panels' x.dat
+    # two builds are told apart when both are named
+    plot throughput-by-kv --run "$(sqlite3 "$DB" "SELECT group_concat(uuid) FROM run WHERE id IN (20, 24)")" -o x.svg --data x.dat
+    grep -q 'rml 0.1.0 111111111' x.dat && grep -q 'rml 0.1.0 333333333 + changes' x.dat
+    # another host
+    plot throughput-by-kv --host bbbb2222 -o x.svg --data x.dat
+    [ "$(points x.dat | wc -l)" -gt 0 ] && ! grep -q 'Example CPU' x.dat
+    for args in '--suite nosuch' '--case nosuch' '--engine nosuch' '--model nosuch' '--host nosuch' '--since 2050-01-01'; do
+        # shellcheck disable=SC2086 # words
+        try rml-results plot throughput-by-kv --db "$DB" $args -o none.svg
+        [ "$status" -eq 1 ] && [[ $stderr == *'charts.db: no selected measured case with a cache type'*'nothing to draw'* ]]
+        [ ! -e none.svg ]
+    done
+    plot throughput-by-depth --suite attention --since 2026-10-01T00:00:00 --case 'llama*' --engine rml -o x.svg --data x.dat
+    [ "$(points x.dat | wc -l)" -eq 32 ]
+    try rml-results plot throughput-by-kv --db "$DB" --run zzz -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *"run 'zzz' not found"* ]]
+    try rml-results plot throughput-by-kv --db "$DB" --run "$(sqlite3 "$DB" "SELECT substr(uuid, 1, 1) FROM run GROUP BY 1 HAVING count(*) > 1 LIMIT 1")" -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *"found more than once"* ]]
+}
+
+@test "peers: wrong rows are marked and in no ratio" {
+    plot peers -o x.svg --data x.dat
+    [ "$(points x.dat | grep -c 'wrong"')" -eq 1 ]
+    points x.dat | grep 'wrong"' | grep -q 'ik_llama' && ! points x.dat | grep 'wrong"' | grep -q 'x"'
+    # llama.cpp takes 1.3 times as long as our best
+    [ "$(points x.dat | grep -c 'llama.cpp 0.3.36.*n0.77x"')" -eq 6 ]
+    grep -q 'wrong: logits out of bounds' x.svg
+    copy one.db "DELETE FROM result WHERE bench_case_id IN (SELECT id FROM bench_case WHERE engine <> 'rml')"
+    try rml-results plot peers --db one.db -o y.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'no run with more than one engine'* ]]
+}
+
+@test "a program finds its scripts wherever its build folder is" {
+    mkdir -p far/away/build/bin
+    cp "$(command -v rml-results)" far/away/build/bin/
+    far/away/build/bin/rml-results plot peers --db "$DB" -o x.svg
+    grep -q '<svg' x.svg
+    # Scripts of an installation come before those of the tree it was built from
+    mkdir -p far/away/build/share/rml/plots
+    echo 'set nonsense' >far/away/build/share/rml/plots/bars.gnuplot
+    try far/away/build/bin/rml-results plot peers --db "$DB" -o y.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'share/rml/plots/bars.gnuplot: gnuplot failed'* ]]
+    # and a user's own before both
+    cp -r "$BATS_TEST_DIRNAME/../plots" own
+    sed -i 's/label 1 chart_title/label 1 "my own title"/' own/style.gnuplot
+    RML_PLOTS_DIR=own far/away/build/bin/rml-results plot peers --db "$DB" -o y.svg
+    grep -q 'my own title' y.svg
+}
+
+@test "what goes wrong is an error, and no half chart is left" {
+    try rml-results plot throughput-by-kv --db missing.db -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == 'rml-results: missing.db: no results database there'* ]]
+    copy empty.db 'PRAGMA foreign_keys = ON; DELETE FROM run'
+    for kind in $KINDS; do
+        try rml-results plot "$kind" --db empty.db -o x.svg
+        echo "$kind: $stderr"
+        [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ] && [ ! -e x.svg ]
+        [[ $stderr == *'empty.db: no '*'make'*', nothing to draw' ]]
+    done
+    try rml-results plot peers --db "$DB" -o no/such/x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'no/such/x.svg'* ]]
+
+    mkdir plots
+    RML_PLOTS_DIR=plots try rml-results plot peers --db "$DB" -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'plots/bars.gnuplot: plot script cannot be read'* ]]
+    echo 'set nonsense' >plots/bars.gnuplot
+    RML_PLOTS_DIR=plots try rml-results plot peers --db "$DB" -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'gnuplot failed'* ]] && [ ! -e x.svg ]
+    echo 'x = 1' >plots/bars.gnuplot # draws nothing
+    RML_PLOTS_DIR=plots try rml-results plot peers --db "$DB" -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'gnuplot wrote no chart'* ]] && [ ! -e x.svg ]
+
+    program=$(command -v rml-results)
+    PATH=/nowhere try "$program" plot peers --db "$DB" -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *"gnuplot: not found in PATH; Debian's package is gnuplot-nox"* ]] && [ ! -e x.svg ]
+}
+
+@test "a database in a folder that is read-only is read" {
+    [ "$(id -u)" -eq 0 ] && skip 'root may write everywhere'
+    mkdir ro && copy ro/a.db ''
+    chmod -R a-w ro
+    rml-results plot peers --db ro/a.db -o x.svg
+    chmod -R u+w ro
+    [ -s x.svg ]
+}
