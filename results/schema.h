@@ -18,6 +18,8 @@ extern const char schema_v1_tables[];
 extern const char schema_v1_views[];
 /* Of version 2. */
 extern const char schema_v2[];
+/* Of version 3. */
+extern const char schema_v3_eval[];
 
 struct schema_version {
     const char *const *scripts; /* NULL-terminated */

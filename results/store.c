@@ -249,6 +249,7 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    sqlite3_finalize(store->find_score);
     sqlite3_close(store->db);
     free(store->path);
     free(store);

@@ -152,6 +152,83 @@ struct store_golden {
 int64_t store_add_golden(struct store *store, int64_t run_id, const struct store_golden *golden,
                          struct rml_error *err);
 
+/* ---- Evaluations ----------------------------------------------------------- */
+
+/* What a task of a run is of: one row, before its items. */
+struct store_eval {
+    const char *task;     /* names it within the run: "perplexity", "choices" */
+    const char *protocol; /* what its numbers mean (eval-semantics: "llama.cpp", "lm-eval") */
+    int64_t model_id;     /* 0: not known */
+    const char *tokenizer_sha256; /* NULL: none; so for all text below */
+    const char *arithmetic, *k_dtype, *v_dtype, *isa;
+    int threads;          /* negative: does not apply */
+    int numerics_version; /* RML_NUMERICS_VERSION; negative: another engine's numbers */
+    int64_t base_model_id;
+    const char *base_arithmetic, *base_k_dtype, *base_v_dtype;
+    const char *settings_json; /* an object with all else that the numbers depend on */
+};
+
+int64_t store_add_eval(struct store *store, int64_t run_id, const struct store_eval *eval,
+                       struct rml_error *err);
+
+/* The score of one request: a window of a text, one choice of a question. */
+struct store_eval_item {
+    const char *task, *doc_id;
+    int64_t choice_idx;         /* number of the window or choice, from 0 */
+    const char *request_sha256; /* the content key: equal keys, equal bits */
+    const int32_t *token_ids;   /* [n_token_ids] all ids that the model saw or was scored on */
+    size_t n_token_ids;
+    const double *token_logprobs; /* [n_tokens], ln p of each scored token */
+    size_t n_tokens;
+    const double *token_extra; /* [n_extra], see schema_v3_eval.c; NULL: none */
+    size_t n_extra;
+    double loglik; /* their sum */
+    int64_t n_truncated;
+    int is_greedy;   /* 0, 1; negative: does not apply */
+    int64_t wall_ns; /* negative: not known */
+};
+
+/* Stores n items and moves the run's heartbeat, in ONE transaction: all or none. */
+bool store_add_eval_items(struct store *store, int64_t run_id, const struct store_eval_item *items,
+                          size_t n, struct rml_error *err);
+
+/* A score found by its key, from any run; the arrays are the caller's to free. */
+struct store_score {
+    double *token_logprobs; /* [n_tokens] */
+    size_t n_tokens;
+    double *token_extra; /* [n_extra] or NULL */
+    size_t n_extra;
+    int is_greedy;
+};
+
+/* *found is false when there is none. Not found in a NULL store. */
+bool store_find_score(struct store *store, const char *request_sha256, bool *found,
+                      struct store_score *score, struct rml_error *err);
+
+/* A document (text, question) and its figures; NaN is stored as NULL. */
+struct store_eval_doc {
+    const char *task, *doc_id;
+    int64_t doc_idx;            /* place in the input, from 0 */
+    const char *group_key;      /* NULL: independent of the others */
+    const char *text;           /* NULL: not kept */
+    const char *gold_json;      /* NULL: none */
+    const char *const *metrics; /* [n_metrics] names, and values beside them */
+    const double *values;
+    size_t n_metrics;
+};
+bool store_add_eval_docs(struct store *store, int64_t run_id, const struct store_eval_doc *docs,
+                         size_t n, struct rml_error *err);
+
+/* A figure of a task. value and stderr: NaN is stored as NULL; n negative: does not apply. */
+struct store_eval_metric {
+    const char *task, *metric;
+    double value, standard_error;
+    int64_t n;
+};
+bool store_add_eval_metrics(struct store *store, int64_t run_id,
+                            const struct store_eval_metric *metrics, size_t n,
+                            struct rml_error *err);
+
 /* ---- Benchmarks ----------------------------------------------------------- */
 
 /* What was measured: the members together are its identity. */

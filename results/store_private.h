@@ -26,6 +26,7 @@ struct store {
     char *path;
     enum store_mode mode;
     int64_t host_id, build_id; /* of this process; 0: not stored yet */
+    sqlite3_stmt *find_score;  /* of store_find_score, which runs once an item; NULL at first */
 };
 
 /* ---- Transactions --------------------------------------------------------- */
@@ -60,6 +61,8 @@ void query_int(struct query *q, int64_t value);
 void query_count(struct query *q, int64_t value); /* negative: NULL */
 void query_ref(struct query *q, int64_t id);      /* 0: NULL */
 void query_real(struct query *q, double value);   /* NaN: NULL */
+/* data NULL: NULL. Not copied: it stays until the statement has run. */
+void query_blob(struct query *q, const void *data, size_t nbytes);
 
 /* The next row: true when there is one. */
 bool query_step(struct query *q);

@@ -144,6 +144,14 @@ void query_real(struct query *q, double value)
         q->rc = sqlite3_bind_double(q->stmt, q->next++, value);
 }
 
+void query_blob(struct query *q, const void *data, size_t nbytes)
+{
+    if (!data)
+        bind_null(q);
+    else if (q->rc == SQLITE_OK)
+        q->rc = sqlite3_bind_blob64(q->stmt, q->next++, data, nbytes, SQLITE_STATIC);
+}
+
 bool query_step(struct query *q)
 {
     if (q->rc != SQLITE_OK)
