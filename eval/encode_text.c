@@ -1,0 +1,32 @@
+/*
+ * Text to ids as scoring wants it.
+ */
+#include "eval/encode_text.h"
+
+#include <string.h>
+
+static bool begins_with_bos(const struct eval_engine *engine, const char *text, size_t nbytes)
+{
+    struct rml_token_info bos;
+    int32_t id = rml_tokenizer_bos(engine->tokenizer);
+    return id >= 0 && rml_tokenizer_token(engine->tokenizer, id, &bos) && bos.nbytes > 0 &&
+           nbytes >= bos.nbytes && memcmp(text, bos.bytes, bos.nbytes) == 0;
+}
+
+bool encode_text(const struct eval_engine *engine, const char *text, size_t nbytes,
+                 struct rml_ids *ids, struct rml_error *err)
+{
+    bool has_bos = begins_with_bos(engine, text, nbytes);
+    unsigned flags = RML_PARSE_SPECIAL | (has_bos ? 0U : RML_ADD_SPECIAL);
+    return eval_engine_encode(engine, text, nbytes, flags, ids, err);
+}
+
+bool encode_prefix(const struct eval_engine *engine, int32_t *id, struct rml_error *err)
+{
+    *id = rml_tokenizer_prefix(engine->tokenizer);
+    if (*id < 0 || (uint32_t)*id >= engine->n_vocab)
+        return rmli_fail(err, RML_UNSUPPORTED, engine->name, -1,
+                         "the tokenizer has neither BOS nor EOS, expected one to condition a text "
+                         "on that has no context");
+    return true;
+}

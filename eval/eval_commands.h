@@ -1,0 +1,9 @@
+/*
+ * The commands of rml-eval; each is main() of one and returns an exit code.
+ */
+#ifndef EVAL_EVAL_COMMANDS_H
+#define EVAL_EVAL_COMMANDS_H
+
+int eval_perplexity_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * Options that several commands of rml-eval have in common.
+ */
+#include "eval/eval_options.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/parse.h"
+#include "tools/cli/report.h"
+
+#define MAX_SHARDS 100000
+
+static void parse_shard(struct selection *selection, char *arg, struct argp_state *state)
+{
+    char *slash = strchr(arg, '/');
+    uint64_t n = 0, i = 0;
+    if (slash) {
+        *slash = 0;
+        bool ok = cli_parse_u64(slash + 1, 1, MAX_SHARDS, &n) && cli_parse_u64(arg, 1, n, &i);
+        *slash = '/';
+        if (ok) {
+            selection->shard = (size_t)i;
+            selection->n_shards = (size_t)n;
+            return;
+        }
+    }
+    argp_error(state, "--shard: '%s' found, expected I/N with I from 1 to N", arg);
+}
+
+error_t eval_options_parse(struct eval_options *options, int key, char *arg,
+                           struct argp_state *state)
+{
+    switch (key) {
+    case EVAL_KEY_LIMIT:
+        options->selection.limit = (size_t)cli_arg_u64(state, "--limit", arg, 1, INT64_MAX);
+        return 0;
+    case EVAL_KEY_HEAD:
+        options->selection.head = true;
+        return 0;
+    case EVAL_KEY_SHARD:
+        parse_shard(&options->selection, arg, state);
+        return 0;
+    case EVAL_KEY_FRESH:
+        options->fresh = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->selection.head && options->selection.limit == 0)
+            argp_error(state, "--head needs --limit");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Selection ---------------------------------------------------------------------------- */
+
+/* The output function of splitmix64 (Vigna): every bit of the result depends on all of x. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+struct ticket {
+    uint64_t draw;
+    size_t item;
+};
+
+static int by_draw(const void *a, const void *b)
+{
+    const struct ticket *x = a, *y = b;
+    if (x->draw != y->draw)
+        return x->draw < y->draw ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static int by_item(const void *a, const void *b)
+{
+    const struct ticket *x = a, *y = b;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+bool selection_apply(const struct selection *selection, uint64_t seed, size_t n, size_t **chosen,
+                     size_t *n_chosen, struct rml_error *err)
+{
+    struct ticket *tickets = calloc(n + 1, sizeof *tickets);
+    *chosen = calloc(n + 1, sizeof **chosen);
+    *n_chosen = 0;
+    if (!tickets || !*chosen) {
+        free(tickets);
+        free(*chosen);
+        *chosen = NULL;
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to choose from %zu items", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        tickets[i] = (struct ticket){.draw = mix(mix(seed) ^ i), .item = i};
+    size_t kept = selection->limit > 0 && selection->limit < n ? selection->limit : n;
+    if (kept < n && !selection->head) {
+        qsort(tickets, n, sizeof *tickets, by_draw);
+        qsort(tickets, kept, sizeof *tickets, by_item);
+    }
+    for (size_t i = 0; i < kept; i++)
+        if (selection->n_shards == 0 || i % selection->n_shards == selection->shard - 1)
+            (*chosen)[(*n_chosen)++] = tickets[i].item;
+    free(tickets);
+    return true;
+}
+
+/* ---- Settings ------------------------------------------------------------------------------- */
+
+struct eval_settings eval_settings_of(const struct cli_options *options)
+{
+    struct eval_settings settings = {
+        .arithmetic = RML_ARITHMETIC_F32, .k_dtype = RML_KV_F32, .v_dtype = RML_KV_F32};
+    if (options->arithmetic_given)
+        settings.arithmetic = options->arithmetic;
+    if (options->kv_given) {
+        settings.k_dtype = options->k_dtype;
+        settings.v_dtype = options->v_dtype;
+    }
+    return settings;
+}
+
+json_t *eval_settings_json(const struct eval_engine *engine, const struct cli_options *options,
+                           const struct eval_options *eval_options)
+{
+    const struct selection *selection = &eval_options->selection;
+    json_t *json = json_pack(
+        "{so ss ss ss ss ss sI si}", "model", cli_json_text(engine->name), "model_sha256",
+        engine->sha256, "arithmetic", rml_arithmetic_name(engine->settings.arithmetic), "k_dtype",
+        rml_kv_dtype_name(engine->settings.k_dtype), "v_dtype",
+        rml_kv_dtype_name(engine->settings.v_dtype), "isa", rml_isa_name(engine->isa), "threads",
+        (json_int_t)rml_thread_pool_size(engine->pool), "numerics_version", RML_NUMERICS_VERSION);
+    if (engine->tokenizer)
+        json_object_set_new(json, "tokenizer_sha256", json_string(engine->tokenizer_sha256));
+    if (selection->limit > 0) {
+        json_object_set_new(json, "limit", json_integer((json_int_t)selection->limit));
+        json_object_set_new(json, "sample", json_string(selection->head ? "head" : "seeded"));
+        json_object_set_new(json, "seed", json_integer((json_int_t)(options->seed & INT64_MAX)));
+    }
+    if (selection->n_shards > 0)
+        json_object_set_new(json, "shard",
+                            json_sprintf("%zu/%zu", selection->shard, selection->n_shards));
+    return json;
+}
+
+int eval_exit(const struct rml_error *err, int code)
+{
+    cli_progress_clear();
+    if (err->code == RML_OK)
+        return code;
+    if (err->code == RML_CANCELLED) {
+        cli_note("interrupted; what was finished is kept");
+        return cli_interrupted_code();
+    }
+    return cli_error(err);
+}

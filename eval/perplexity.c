@@ -1,0 +1,363 @@
+/*
+ * rml-eval perplexity: how well a checkpoint predicts texts, by one of three protocols.
+ */
+#include "eval/eval_commands.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval_options.h"
+#include "eval/eval_run.h"
+#include "eval/perplexity_result.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/parse.h"
+#include "tools/cli/report.h"
+
+/* Defaults of contexts: what llama.cpp takes, and what bounds the model's own length. */
+#define LLAMA_CPP_N_CTX 512
+#define HF_STRIDE_MAX_N_CTX 4096
+
+enum { KEY_PROTOCOL = CLI_OWN_KEY, KEY_STRIDE, KEY_DOCUMENTS, KEY_FIELD, KEY_COMPAT };
+
+struct arguments {
+    struct cli_options options;
+    struct eval_options eval_options;
+    struct window_settings settings;
+    enum document_kind documents;
+    const char *field, *checkpoint;
+    char **files; /* [n_files] borrowed from argv */
+    size_t n_files;
+};
+
+static const struct argp_option option_table[] = {
+    {"protocol", KEY_PROTOCOL, "NAME", 0,
+     "What the number means: llama.cpp (disjoint chunks, their second halves scored), hf-stride "
+     "(windows that overlap, each token scored once) or lm-eval (rolling, per word and byte) "
+     "(llama.cpp)",
+     1},
+    {"stride", KEY_STRIDE, "N", 0, "Of hf-stride: how far windows move (half of --ctx)", 1},
+    {"documents", KEY_DOCUMENTS, "KIND", 0,
+     "What a document is: file, lines (each line one) or jsonl (a field of each line) (file)", 1},
+    {"field", KEY_FIELD, "NAME", 0, "Of --documents jsonl: the field with the text (text)", 1},
+    {"compat", KEY_COMPAT, "HOW", 0,
+     "double-bos: with lm-eval, BOS as the tokenizer adds it after the prefix token, as lm-eval "
+     "0.4 does it by default",
+     1},
+    EVAL_OPTION_KEYS,
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    switch (key) {
+    case KEY_PROTOCOL:
+        if (!protocol_parse(arg, &a->settings.protocol))
+            argp_error(state, "--protocol: '%s' found, expected llama.cpp, hf-stride or lm-eval",
+                       arg);
+        return 0;
+    case KEY_STRIDE:
+        a->settings.stride = (size_t)cli_arg_u64(state, "--stride", arg, 1, 1 << 24);
+        return 0;
+    case KEY_DOCUMENTS:
+        if (!document_kind_parse(arg, &a->documents))
+            argp_error(state, "--documents: '%s' found, expected file, lines or jsonl", arg);
+        return 0;
+    case KEY_FIELD:
+        a->field = arg;
+        return 0;
+    case KEY_COMPAT:
+        if (strcmp(arg, "double-bos") != 0)
+            argp_error(state, "--compat: '%s' found, expected double-bos", arg);
+        a->settings.double_bos = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (!a->checkpoint)
+            a->checkpoint = arg;
+        else
+            a->files[a->n_files++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (a->n_files == 0)
+            argp_error(state, "expected a checkpoint and at least one text file");
+        if (a->settings.stride > 0 && a->settings.protocol != PROTOCOL_HF_STRIDE)
+            argp_error(state, "--stride is of --protocol hf-stride");
+        if (a->field && a->documents != DOCUMENT_JSONL)
+            argp_error(state, "--field is of --documents jsonl");
+        if (a->settings.double_bos && a->settings.protocol != PROTOCOL_LM_EVAL)
+            argp_error(state, "--compat double-bos is of --protocol lm-eval");
+        return eval_options_parse(&a->eval_options, key, arg, state);
+    default:
+        return eval_options_parse(&a->eval_options, key, arg, state);
+    }
+}
+
+static const struct argp perplexity_argp = {
+    .options = option_table,
+    .parser = parse,
+    .args_doc = "CHECKPOINT FILE...",
+    .doc = "Scores texts, in f32 arithmetic with an f32 cache unless options say otherwise.\n\n"
+           "Numbers compare only within one protocol. Documents are scored alone, sums are pooled. "
+           "--ctx is the length of windows: by default 512 for llama.cpp, the model's own, at "
+           "most 4096, for hf-stride, the model's own for lm-eval.\v"
+           "Example: the number that llama-perplexity prints, and per word as lm-eval has it:\n\n"
+           "  rml-eval perplexity model.gguf wiki.test.raw\n"
+           "  rml-eval perplexity model.gguf wiki.test.raw --protocol lm-eval"};
+
+/* ---- Settings --------------------------------------------------------------------------------- */
+
+static bool settle(struct arguments *a, const struct eval_engine *engine, struct rml_error *err)
+{
+    struct window_settings *s = &a->settings;
+    size_t n_context = eval_engine_n_context(engine);
+    if (a->options.ctx > 0)
+        s->n_ctx = a->options.ctx;
+    else if (s->protocol == PROTOCOL_LLAMA_CPP)
+        s->n_ctx = LLAMA_CPP_N_CTX;
+    else if (s->protocol == PROTOCOL_HF_STRIDE)
+        s->n_ctx = n_context < HF_STRIDE_MAX_N_CTX ? n_context : HF_STRIDE_MAX_N_CTX;
+    else
+        s->n_ctx = n_context;
+    size_t least = s->protocol == PROTOCOL_LLAMA_CPP ? 3 : 2;
+    if (s->n_ctx < least)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "a context of %zu found, expected at least %zu", s->n_ctx, least);
+    if (s->n_ctx > n_context)
+        cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
+                 s->n_ctx, n_context);
+    if (s->protocol == PROTOCOL_HF_STRIDE) {
+        s->stride = s->stride > 0 ? s->stride : s->n_ctx / 2;
+        if (s->stride >= s->n_ctx)
+            return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                             "a stride of %zu found, expected 1 to %zu: below the context, so that "
+                             "each token has one before it",
+                             s->stride, s->n_ctx - 1);
+    }
+    return true;
+}
+
+static json_t *settings_json(const struct arguments *a, const struct eval_engine *engine)
+{
+    json_t *json = eval_settings_json(engine, &a->options, &a->eval_options);
+    json_object_set_new(json, "n_ctx", json_integer((json_int_t)a->settings.n_ctx));
+    if (a->settings.protocol == PROTOCOL_HF_STRIDE)
+        json_object_set_new(json, "stride", json_integer((json_int_t)a->settings.stride));
+    if (a->settings.protocol == PROTOCOL_LM_EVAL)
+        json_object_set_new(json, "double_bos", json_boolean(a->settings.double_bos));
+    return json;
+}
+
+/* ---- Which windows ------------------------------------------------------------------------------ */
+
+/* Items are windows, in lm-eval's protocol documents: its figures are of whole ones. */
+static bool choose_windows(const struct arguments *a, const struct windows *windows,
+                           size_t **chosen, size_t *n_chosen, struct rml_error *err)
+{
+    bool by_docs = a->settings.protocol == PROTOCOL_LM_EVAL;
+    size_t *items, n_items, n_all = by_docs ? windows->n_docs : windows->n;
+    if (!selection_apply(&a->eval_options.selection, a->options.seed, n_all, &items, &n_items, err))
+        return false;
+    if (!by_docs) {
+        *chosen = items;
+        *n_chosen = n_items;
+        return true;
+    }
+    *chosen = calloc(windows->n + 1, sizeof **chosen);
+    *n_chosen = 0;
+    for (size_t i = 0; *chosen && i < n_items; i++) {
+        const struct window_document *doc = &windows->docs[items[i]];
+        for (size_t w = 0; w < doc->n_windows; w++)
+            (*chosen)[(*n_chosen)++] = doc->first_window + w;
+    }
+    free(items);
+    return *chosen || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to choose windows");
+}
+
+/* ---- Running value --------------------------------------------------------------------------------- */
+
+struct running_value {
+    const struct eval_request *requests; /* [n] those that are scored */
+    const struct eval_scores *scores;
+    size_t n, n_before;
+    double nll_sum;
+    size_t n_scored;
+};
+
+/* In order of the windows, as far as they are through without a gap. */
+static void show_value(void *user, char *text, size_t nbytes)
+{
+    struct running_value *r = user;
+    for (; r->n_before < r->n && r->scores->scores[r->n_before].is_done; r->n_before++) {
+        r->nll_sum -= eval_loglik(&r->requests[r->n_before], &r->scores->scores[r->n_before]);
+        r->n_scored += eval_n_targets(&r->requests[r->n_before]);
+    }
+    if (r->n_scored > 0)
+        snprintf(text, nbytes, "ppl %.4f", exp(r->nll_sum / (double)r->n_scored));
+}
+
+/* ---- Running ------------------------------------------------------------------------------------- */
+
+static bool store_figures(struct eval_run *run, const struct eval_task *task,
+                          const struct perplexity_result *r, struct rml_error *err)
+{
+    const struct {
+        const char *name;
+        double value, standard_error;
+    } figures[] = {
+        {"nll_sum", r->nll_sum, NAN},
+        {"ppl", r->ppl, r->ppl_stderr},
+        {"word_perplexity", r->word_perplexity, NAN},
+        {"byte_perplexity", r->byte_perplexity, NAN},
+        {"bits_per_byte", r->bits_per_byte, r->bits_per_byte_stderr},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        if (!isnan(figures[i].value) &&
+            !eval_run_metric(run, task, figures[i].name, figures[i].value,
+                             figures[i].standard_error, (int64_t)r->n_scored, err))
+            return false;
+    return true;
+}
+
+static bool store_documents(struct eval_run *run, const struct eval_task *task,
+                            const struct perplexity_result *result,
+                            const struct documents *documents, struct rml_error *err)
+{
+    static const char *const metrics[] = {"nll_sum", "n_scored", "n_words", "n_bytes"};
+    for (size_t d = 0; d < documents->n; d++) {
+        const struct document_result *doc = &result->docs[d];
+        const double values[] = {doc->nll_sum, (double)doc->n_scored, doc->n_words, doc->n_bytes};
+        const struct store_eval_doc row = {.task = task->name,
+                                           .doc_id = documents->docs[d].id,
+                                           .doc_idx = (int64_t)d,
+                                           .metrics = metrics,
+                                           .values = values,
+                                           .n_metrics = sizeof metrics / sizeof metrics[0]};
+        if (doc->n_scored > 0 && !store_add_eval_docs(run->store, run->run_id, &row, 1, err))
+            return false;
+    }
+    return true;
+}
+
+static bool report(const struct arguments *a, struct eval_run *run, const struct eval_task *task,
+                   const struct documents *documents, const struct windows *windows,
+                   const size_t *chosen, size_t n_chosen, const struct eval_scores *scores,
+                   struct rml_error *err)
+{
+    struct perplexity_result result;
+    if (!perplexity_result_init(&result, task->engine, documents, windows, &a->settings, chosen,
+                                n_chosen, scores, err))
+        return false;
+    bool ok = store_documents(run, task, &result, documents, err) &&
+              store_figures(run, task, &result, err);
+    if (ok && a->options.json) {
+        json_t *json = perplexity_json(&result, documents, windows, &a->settings,
+                                       settings_json(a, task->engine));
+        cli_json_print(json, 17);
+        json_decref(json);
+    } else if (ok) {
+        perplexity_print(&result, documents, windows, &a->settings);
+    }
+    perplexity_result_release(&result);
+    return ok;
+}
+
+/* Scores lie at the indices of their windows; only those chosen are computed. */
+static bool score(const struct arguments *a, struct eval_run *run, const struct eval_task *task,
+                  const struct documents *documents, const struct windows *windows,
+                  const size_t *chosen, size_t n_chosen, struct rml_error *err)
+{
+    struct eval_request *requests = calloc(n_chosen + 1, sizeof *requests);
+    struct eval_scores scores = {0}, all = {0};
+    bool ok = requests != NULL;
+    for (size_t i = 0; ok && i < n_chosen; i++)
+        requests[i] = windows->requests[chosen[i]];
+    if (!ok)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", n_chosen);
+    ok = ok && eval_scores_init(&scores, requests, n_chosen, err);
+    struct running_value value = {.requests = requests, .scores = &scores, .n = n_chosen};
+    const struct eval_watch watch = {.status = show_value, .user = &value};
+    ok = ok && eval_run_score(run, task, requests, n_chosen, &scores, &watch, err);
+    all.scores = ok ? calloc(windows->n + 1, sizeof *all.scores) : NULL;
+    if (ok && !all.scores)
+        ok = rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", windows->n);
+    for (size_t i = 0; ok && i < n_chosen; i++)
+        all.scores[chosen[i]] = scores.scores[i];
+    ok = ok && report(a, run, task, documents, windows, chosen, n_chosen, &all, err);
+    free(all.scores);
+    eval_scores_release(&scores);
+    free(requests);
+    return ok;
+}
+
+static bool run_windows(const struct arguments *a, struct eval_run *run, struct eval_engine *engine,
+                        const struct documents *documents, const struct windows *windows,
+                        struct rml_error *err)
+{
+    size_t *chosen, n_chosen;
+    if (!choose_windows(a, windows, &chosen, &n_chosen, err))
+        return false;
+    bool ok = n_chosen > 0 ||
+              rmli_fail(err, RML_FORMAT, a->files[0], -1,
+                        "no token to score found, expected at least %zu tokens in a document",
+                        a->settings.protocol == PROTOCOL_LLAMA_CPP ? a->settings.n_ctx : 2);
+    json_t *settings = settings_json(a, engine);
+    char *text = json_dumps(settings, JSON_COMPACT);
+    const struct eval_task task = {.name = "perplexity",
+                                   .protocol = protocol_name(a->settings.protocol),
+                                   .engine = engine,
+                                   .settings_json = text};
+    ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
+         eval_run_add_task(run, &task, err) &&
+         score(a, run, &task, documents, windows, chosen, n_chosen, err);
+    free(text);
+    json_decref(settings);
+    free(chosen);
+    return ok;
+}
+
+static bool run_all(struct arguments *a, struct eval_run *run, const struct documents *documents,
+                    struct rml_thread_pool *pool, struct rml_error *err)
+{
+    struct eval_engine engine;
+    struct eval_settings settings = eval_settings_of(&a->options);
+    if (!eval_engine_init(&engine, a->checkpoint, &settings, pool, err))
+        return false;
+    struct windows windows = {0};
+    bool ok = eval_engine_need_tokenizer(&engine, err) && settle(a, &engine, err) &&
+              windows_init(&windows, &engine, documents, &a->settings, err) &&
+              run_windows(a, run, &engine, documents, &windows, err);
+    windows_release(&windows);
+    eval_engine_release(&engine);
+    return ok;
+}
+
+int eval_perplexity_main(int argc, char **argv)
+{
+    struct arguments a = {0};
+    a.files = calloc((size_t)argc + 1, sizeof *a.files);
+    if (!a.files)
+        return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
+    cli_parse(&a.options,
+              CLI_OPT_RUN_MODEL | CLI_OPT_CTX | CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED,
+              &perplexity_argp, argc, argv, &a);
+
+    struct rml_error err = RML_ERROR_INIT;
+    struct eval_run run = {0};
+    struct documents documents;
+    struct rml_thread_pool *pool = NULL;
+    const char *field = a.field ? a.field : "text";
+    if (documents_read(&documents, a.files, a.n_files, a.documents, field, &err)) {
+        pool = rml_thread_pool_create(a.options.threads, &err);
+        if (pool)
+            run_all(&a, &run, &documents, pool, &err);
+    }
+    int code = eval_run_end(&run, eval_exit(&err, CLI_PASS));
+    rml_thread_pool_destroy(pool);
+    documents_release(&documents);
+    free(a.files);
+    return code;
+}

@@ -1,0 +1,19 @@
+/*
+ * rml-eval: scores checkpoints, and gives the same number every time.
+ */
+#include "eval/eval_commands.h"
+#include "tools/cli/options.h"
+
+int main(int argc, char **argv)
+{
+    static const struct cli_command commands[] = {
+        {"perplexity", "how well a checkpoint predicts texts", eval_perplexity_main},
+        {0},
+    };
+    static const struct cli_program program = {
+        .summary = "Scores checkpoints on texts and questions; every score goes into the "
+                   "results database\nand is never computed twice.",
+        .commands = commands,
+    };
+    return cli_run(&program, argc, argv);
+}
