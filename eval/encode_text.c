@@ -5,18 +5,19 @@
 
 #include <string.h>
 
-static bool begins_with_bos(const struct eval_engine *engine, const char *text, size_t nbytes)
+/* lm-eval asks for the prefix token, which is BOS where there is one. */
+static bool begins_with_prefix(const struct eval_engine *engine, const char *text, size_t nbytes)
 {
-    struct rml_token_info bos;
-    int32_t id = rml_tokenizer_bos(engine->tokenizer);
-    return id >= 0 && rml_tokenizer_token(engine->tokenizer, id, &bos) && bos.nbytes > 0 &&
-           nbytes >= bos.nbytes && memcmp(text, bos.bytes, bos.nbytes) == 0;
+    struct rml_token_info prefix;
+    int32_t id = rml_tokenizer_prefix(engine->tokenizer);
+    return id >= 0 && rml_tokenizer_token(engine->tokenizer, id, &prefix) && prefix.nbytes > 0 &&
+           nbytes >= prefix.nbytes && memcmp(text, prefix.bytes, prefix.nbytes) == 0;
 }
 
 bool encode_text(const struct eval_engine *engine, const char *text, size_t nbytes,
                  struct rml_ids *ids, struct rml_error *err)
 {
-    bool has_bos = begins_with_bos(engine, text, nbytes);
+    bool has_bos = begins_with_prefix(engine, text, nbytes);
     unsigned flags = RML_PARSE_SPECIAL | (has_bos ? 0U : RML_ADD_SPECIAL);
     return eval_engine_encode(engine, text, nbytes, flags, ids, err);
 }
