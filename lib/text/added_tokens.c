@@ -135,6 +135,9 @@ bool rmli_added_next(const struct rmli_added_list *list, struct rmli_added_curso
         if (token->rstrip)
             while (stop < nbytes && is_space(text, stop, &length))
                 stop += length;
+        /* A match of spaces that the token before has taken with its own leaves nothing. */
+        if (token->lstrip && cursor->taken >= stop)
+            continue;
         *end = start > cursor->taken ? start : cursor->taken;
         *id = token->id;
         cursor->search_from = i;

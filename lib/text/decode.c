@@ -17,8 +17,8 @@ static bool append_token(const struct rml_tokenizer *t, int32_t id, bool skip_sp
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                          "id %d is not in the vocabulary, expected 0 to %zu", (int)id,
                          t->vocabulary.n - 1);
-    enum rml_token_kind kind = (enum rml_token_kind)t->vocabulary.kinds[id];
-    if ((skip_special && kind == RML_TOKEN_SPECIAL) || kind == RML_TOKEN_UNUSED)
+    if (t->vocabulary.kinds[id] == RML_TOKEN_UNUSED ||
+        (skip_special && rmli_vocabulary_is_left_out(&t->vocabulary, id)))
         return true;
     bool first = (*n_tokens)++ == 0;
     if (first && t->decoder.first_differs)

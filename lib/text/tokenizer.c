@@ -96,6 +96,43 @@ void rml_bytes_release(struct rml_bytes *bytes)
     *bytes = (struct rml_bytes){0};
 }
 
+/* The contents of special tokens, sorted. The reference decodes a normalised token as its normalised
+ * text, and leaves out what then reads like the content of a special token: "[MASK]" of a tokenizer
+ * that lowers case stays. */
+struct special_contents {
+    const struct rmli_added_token **tokens;
+    size_t n;
+};
+
+static int compare_contents(const void *left, const void *right)
+{
+    const struct rmli_added_token *a = *(const struct rmli_added_token *const *)left,
+                                  *b = *(const struct rmli_added_token *const *)right;
+    int order = memcmp(a->content, b->content, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
+    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+}
+
+static bool special_contents_init(struct special_contents *special,
+                                  const struct rmli_added_token *tokens, size_t n,
+                                  struct rml_error *err)
+{
+    *special = (struct special_contents){rmli_alloc(n, sizeof *special->tokens, err), 0};
+    for (size_t i = 0; special->tokens && i < n; i++)
+        if (tokens[i].special)
+            special->tokens[special->n++] = &tokens[i];
+    if (special->n > 1)
+        qsort(special->tokens, special->n, sizeof *special->tokens, compare_contents);
+    return special->tokens != NULL;
+}
+
+static bool is_special_content(const struct special_contents *special, const char *text,
+                               size_t nbytes)
+{
+    const struct rmli_added_token wanted = {.content = text, .nbytes = nbytes}, *key = &wanted;
+    return special->n > 0 &&
+           bsearch(&key, special->tokens, special->n, sizeof key, compare_contents) != NULL;
+}
+
 bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_token *tokens,
                               size_t n, struct rml_error *err)
 {
@@ -106,7 +143,8 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
     size_t counts[2] = {0, 0};
     struct rmli_run run;
     rmli_run_init(&run, &t->pipeline, 0, NULL, err);
-    bool ok = lists[0] && lists[1] && offsets;
+    struct special_contents special;
+    bool ok = special_contents_init(&special, tokens, n, err) && lists[0] && lists[1] && offsets;
     for (size_t i = 0; ok && i < n; i++) {
         uint8_t *kind = &t->vocabulary.kinds[tokens[i].id];
         *kind = tokens[i].special ? RML_TOKEN_SPECIAL : RML_TOKEN_ADDED;
@@ -116,9 +154,11 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
         if (which) {
             const char *content;
             offsets[counts[which]] = contents.n;
-            ok = rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
-                 rmli_bytes_append(&contents, content, token->nbytes, err) &&
-                 rmli_vocabulary_override(&t->vocabulary, token->id, content, token->nbytes, err);
+            ok =
+                rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
+                rmli_bytes_append(&contents, content, token->nbytes, err) &&
+                rmli_vocabulary_override(&t->vocabulary, token->id, content, token->nbytes,
+                                         is_special_content(&special, content, token->nbytes), err);
             size_t put = token->nbytes - tokens[i].nbytes;
             if (ok && token->nbytes > tokens[i].nbytes &&
                 memcmp(content + put, tokens[i].content, tokens[i].nbytes) == 0)
@@ -131,6 +171,7 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
     ok = ok && rmli_added_list_init(&t->added, lists[0], counts[0], err) &&
          rmli_added_list_init(&t->added_normalized, lists[1], counts[1], err);
     rmli_run_release(&run);
+    rmli_free(special.tokens);
     rmli_free(lists[0]);
     rmli_free(lists[1]);
     rmli_free(offsets);

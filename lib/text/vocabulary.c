@@ -220,7 +220,7 @@ void rmli_vocabulary_mark_bytes(struct rmli_vocabulary *v)
 }
 
 bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char *text,
-                              size_t nbytes, struct rml_error *err)
+                              size_t nbytes, bool is_special, struct rml_error *err)
 {
     char *copy = rmli_alloc(nbytes, 1, err);
     if (!copy || !rmli_reserve_one((void **)&v->overrides, v->n_overrides, &v->overrides_capacity,
@@ -233,26 +233,42 @@ bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char 
     size_t at = v->n_overrides++;
     for (; at > 0 && v->overrides[at - 1].id > id; at--)
         v->overrides[at] = v->overrides[at - 1];
-    v->overrides[at] = (struct rmli_text_override){id, (uint32_t)nbytes, copy};
+    v->overrides[at] = (struct rmli_text_override){id, (uint32_t)nbytes, is_special, copy};
     return true;
 }
 
-const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
-                                         size_t *nbytes)
+static const struct rmli_text_override *find_override(const struct rmli_vocabulary *v, int32_t id)
 {
     size_t low = 0, high = v->n_overrides;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (v->overrides[middle].id == id) {
-            *nbytes = v->overrides[middle].nbytes;
-            return v->overrides[middle].text;
-        }
+        if (v->overrides[middle].id == id)
+            return &v->overrides[middle];
         if (v->overrides[middle].id < id)
             low = middle + 1;
         else
             high = middle;
     }
-    return rmli_strings_get(&v->text, (size_t)id, nbytes);
+    return NULL;
+}
+
+const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
+                                         size_t *nbytes)
+{
+    const struct rmli_text_override *found = find_override(v, id);
+    if (!found)
+        return rmli_strings_get(&v->text, (size_t)id, nbytes);
+    *nbytes = found->nbytes;
+    return found->text;
+}
+
+bool rmli_vocabulary_is_left_out(const struct rmli_vocabulary *v, int32_t id)
+{
+    enum rml_token_kind kind = (enum rml_token_kind)v->kinds[id];
+    if (kind != RML_TOKEN_SPECIAL && kind != RML_TOKEN_ADDED)
+        return false;
+    const struct rmli_text_override *found = find_override(v, id);
+    return found ? found->is_special : kind == RML_TOKEN_SPECIAL;
 }
 
 void rmli_vocabulary_release(struct rmli_vocabulary *v)

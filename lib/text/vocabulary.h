@@ -39,7 +39,8 @@ struct rmli_vocabulary {
     struct rmli_text_override {
         int32_t id;
         uint32_t nbytes;
-        char *text; /* owned */
+        bool is_special; /* that text is a special token's */
+        char *text;      /* owned */
     } * overrides;
     size_t n_overrides, overrides_capacity;
 
@@ -70,7 +71,9 @@ void rmli_vocabulary_release(struct rmli_vocabulary *v);
 
 /* Gives a token another text to decode as; best in ascending order of ids. */
 bool rmli_vocabulary_override(struct rmli_vocabulary *v, int32_t id, const char *text,
-                              size_t nbytes, struct rml_error *err);
+                              size_t nbytes, bool is_special, struct rml_error *err);
+/* Left out when special tokens are: the text that it decodes as is a special token's. */
+bool rmli_vocabulary_is_left_out(const struct rmli_vocabulary *v, int32_t id);
 /* The text that a token decodes as. */
 const char *rmli_vocabulary_decoded_text(const struct rmli_vocabulary *v, int32_t id,
                                          size_t *nbytes);

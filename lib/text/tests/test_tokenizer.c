@@ -112,6 +112,49 @@ Test(tokenizer, ids_backwards_give_the_same_pieces)
     json_decref(file);
 }
 
+/* Expected values: tokenizers 0.23.3. */
+Test(tokenizer, special_tokens_of_other_texts)
+{
+#define TOKEN(content, flags) "{\"content\": \"" content "\", \"special\": true" flags "}"
+    struct rml_error err = RML_ERROR_INIT;
+    struct rml_bytes out = {0};
+    /* Normalised, it decodes as "[mask]", which is no special token, and stays. */
+    struct rml_tokenizer *t = open_case(
+        "fallback.json", "{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": "
+                         "\"Fuse\"}, \"added_tokens\": [" TOKEN(
+                             "[MASK]", ", \"id\": 409, \"normalized\": true") "]}");
+    int32_t ids[] = {282, 409, 283};
+    cr_assert(rml_tokenizer_decode(t, ids, 3, true, &out, &err));
+    cr_expect(out.n == 8 && memcmp(out.data, "a[mask]b", 8) == 0, "%.*s", (int)out.n, out.data);
+    rml_tokenizer_destroy(t);
+    t = open_case(
+        "fallback.json",
+        "{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": \"Fuse\"}, "
+        "\"added_tokens\": [" TOKEN("[MASK]", ", \"id\": 409, \"normalized\": true") ", " TOKEN(
+            "[mask]", ", \"id\": 410, \"normalized\": false") "]}");
+    out.n = 0;
+    cr_assert(rml_tokenizer_decode(t, ids, 3, true, &out, &err));
+    cr_expect(out.n == 2 && memcmp(out.data, "ab", 2) == 0, "%.*s", (int)out.n, out.data);
+    rml_tokenizer_destroy(t);
+
+    /* Spaces that one token has taken are not another's. */
+    t = open_case(
+        "fallback.json",
+        "{\"normalizer\": null, \"added_tokens\": [" TOKEN(
+            "the",
+            ", \"id\": 409, \"rstrip\": true, \"normalized\": false") ", " TOKEN("  ",
+                                                                                 ", \"id\": 410, "
+                                                                                 "\"lstrip\": "
+                                                                                 "true, "
+                                                                                 "\"normalized\": "
+                                                                                 "false") "]}");
+    expect_ids(t, "the  the", 8, RML_PARSE_SPECIAL, "326 326");
+    expect_ids(t, "  the", 5, RML_PARSE_SPECIAL, "409 326");
+    rml_tokenizer_destroy(t);
+    rml_bytes_release(&out);
+#undef TOKEN
+}
+
 Test(tokenizer, gguf_sentencepiece)
 {
     struct rml_error err = RML_ERROR_INIT;
