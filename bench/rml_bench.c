@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/doctor.h"
 #include "bench/sweep.h"
 #include "bench/worker.h"
 #include "tools/cli/exit_codes.h"
@@ -19,6 +20,8 @@ static int suite_main(int argc, char **argv)
 
 /* Commands that are no suites. */
 static const struct cli_command other_commands[] = {
+    {"doctor", "whether this machine can tell programs apart by their speed, and what to change",
+     bench_doctor_main},
     {"worker", NULL, bench_worker_main},
 };
 #define N_OTHERS (sizeof other_commands / sizeof other_commands[0])

@@ -12,7 +12,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "results/store.h"
 #include "results/system_file.h"
+#include "tools/cli/json_out.h"
 
 struct reading {
     const char *root;
@@ -203,4 +205,22 @@ bool run_env_read(const char *root, run_env_fn *fn, void *user)
     give_counters(&r);
     give_uptime(&r);
     return r.going_on;
+}
+
+static bool add_to_object(void *user, const char *key, const char *value, const char *reason)
+{
+    json_t *entry = json_object();
+    int rc = json_object_set_new(entry, "value", cli_json_text(value));
+    rc |= json_object_set_new(entry, "reason", cli_json_text(reason));
+    return json_object_set_new(user, key, entry) == 0 && rc == 0;
+}
+
+json_t *store_environment_json(struct rml_error *err)
+{
+    json_t *object = json_object();
+    if (object && run_env_read("", add_to_object, object))
+        return object;
+    json_decref(object);
+    rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the state of the machine");
+    return NULL;
 }

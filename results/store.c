@@ -23,7 +23,7 @@
 
 /* f_type of filesystems whose locks or shared mappings reach over a network, or may
  * (FUSE: sshfs, virtiofs, many others). From statfs(2) and linux/magic.h. */
-static bool on_network(const char *path)
+bool store_is_on_network(const char *path)
 {
     static const unsigned long magics[] = {
         0x6969,     /* NFS */
@@ -143,8 +143,8 @@ bool store_migrate(struct store *store, struct rml_error *err)
 /* Switching to WAL takes the whole file; SQLite does not wait for it by itself. */
 static bool set_journal_mode(struct store *store, struct rml_error *err)
 {
-    const char *sql =
-        on_network(store->path) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL";
+    const char *sql = store_is_on_network(store->path) ? "PRAGMA journal_mode = DELETE"
+                                                       : "PRAGMA journal_mode = WAL";
     int rc = SQLITE_BUSY;
     for (int waited_ms = 0; rc == SQLITE_BUSY && waited_ms <= STORE_BUSY_TIMEOUT_MS;
          waited_ms += 20) {

@@ -328,6 +328,12 @@ bool store_run_liveness(struct store *store, int64_t run_id, enum store_liveness
 struct json_t;
 struct json_t *store_host_json(struct rml_error *err);
 struct json_t *store_build_json(struct rml_error *err);
+/* The state of the machine now, what is stored of it at the start and end of a run (run_env.h has
+ * the keys): {KEY: {"value": text or null, "reason": null or why there is none}}. */
+struct json_t *store_environment_json(struct rml_error *err);
+/* True when the file (or folder) is on a network filesystem, where a database keeps a rollback
+ * journal; false too when there is no such file. */
+bool store_is_on_network(const char *path);
 
 /* ---- For readers ---------------------------------------------------------- */
 
