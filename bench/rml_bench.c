@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/compare_commands.h"
 #include "bench/doctor.h"
 #include "bench/sweep.h"
 #include "bench/worker.h"
@@ -20,6 +21,8 @@ static int suite_main(int argc, char **argv)
 
 /* Commands that are no suites. */
 static const struct cli_command other_commands[] = {
+    {"ab", "compares two builds, or two settings of this one, by interleaved runs", bench_ab_main},
+    {"gate", "whether a build is slower than another: for pipelines", bench_gate_main},
     {"doctor", "whether this machine can tell programs apart by their speed, and what to change",
      bench_doctor_main},
     {"worker", NULL, bench_worker_main},

@@ -304,6 +304,24 @@ struct store_result {
 int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *bench_case,
                          const struct store_result *result, struct rml_error *err);
 
+/* ---- Comparisons ----------------------------------------------------------- */
+
+/* Two results of one run, compared by their interleaved samples. */
+struct store_verdict {
+    int64_t base_result_id, candidate_result_id;
+    const char *metric;  /* "wall_ns" */
+    const char *method;  /* how it was judged: "abba-sign-test" */
+    int64_t n;           /* blocks */
+    double ratio;        /* candidate / base, 1.05: 5 % slower; NaN is stored as NULL */
+    double ci_lo, ci_hi; /* of the ratio */
+    double confidence;   /* of that interval, 0.99 */
+    double gate_pct;     /* a slowdown from which on it is a regression, in percent */
+    const char *verdict; /* "pass", "warn", "inconclusive", "regression" */
+};
+
+int64_t store_add_verdict(struct store *store, int64_t run_id, const struct store_verdict *verdict,
+                          struct rml_error *err);
+
 /* ---- Is a run still going on? --------------------------------------------- */
 
 enum store_liveness {

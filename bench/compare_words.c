@@ -1,0 +1,103 @@
+#include "bench/compare_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/sweep.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/parse.h"
+
+enum { KEY_GATE = CLI_OWN_KEY, KEY_JUNIT, KEY_MARKDOWN };
+
+const struct argp_option compare_options[] = {
+    {"gate", KEY_GATE, "PERCENT", 0, "A slowdown from which on it is a regression (5)", 1},
+    {"junit", KEY_JUNIT, "FILE", 0, "Write a test report in JUnit's XML", 1},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "Write a table in Markdown, for a job's summary", 1},
+    {0},
+};
+
+error_t compare_parse_option(int key, char *arg, struct argp_state *state)
+{
+    struct compare_job *job = state->input;
+    switch (key) {
+    case KEY_GATE:
+        job->gate = cli_arg_f64(state, "--gate", arg, 0.1, 1000) / 100;
+        return 0;
+    case KEY_JUNIT:
+        job->junit = cli_arg_output(state, "--junit", arg);
+        return 0;
+    case KEY_MARKDOWN:
+        job->markdown = cli_arg_output(state, "--markdown", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+bool compare_takes_value(const char *word)
+{
+    if (strncmp(word, "--", 2) != 0 || strchr(word, '='))
+        return false;
+    for (const struct argp_option *o = compare_options; o->name; o++)
+        if (o->arg && strcmp(word + 2, o->name) == 0)
+            return true;
+    return cli_common_takes_value(word + 2);
+}
+
+/* Options of a sweep that a comparison decides for itself, in any abbreviation that argp takes. */
+static void refuse_sweep_options(const char *name, size_t n, char **words)
+{
+    static const char *const decided[] = {"--reps", "--timeout"};
+    for (size_t i = 0; i < n; i++) {
+        for (size_t d = 0; d < sizeof decided / sizeof decided[0]; d++) {
+            size_t length = strcspn(words[i], "=");
+            if (length > 3 && strncmp(words[i], decided[d], length) == 0) {
+                fprintf(stderr, "%s: %s found, but a comparison settles that by itself\n", name,
+                        decided[d]);
+                exit(CLI_USAGE);
+            }
+        }
+    }
+}
+
+bool compare_plan(const char *command, const struct bench_suite *suite, size_t n, char **words,
+                  struct bench_plan *plan, struct rml_error *err)
+{
+    char **argv = calloc(n + 2, sizeof *argv);
+    char name[128];
+    *plan = (struct bench_plan){0};
+    if (!argv)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the list of cases");
+    snprintf(name, sizeof name, "rml-bench %s %s", command, suite->name);
+    argv[0] = name;
+    refuse_sweep_options(name, n, words);
+    for (size_t i = 0; i < n; i++)
+        argv[i + 1] = words[i];
+    bool ok = bench_plan_parse(suite, (int)n + 1, argv, plan, err);
+    free(argv);
+    return ok;
+}
+
+bool compare_plan_text(const char *command, const char *text, struct bench_plan *plan,
+                       struct rml_error *err)
+{
+    static const char blanks[] = " \t\n";
+    char *copy = strdup(text), *rest = NULL;
+    char **words = calloc(strlen(text) + 1, sizeof *words);
+    size_t n = 0;
+    *plan = (struct bench_plan){0};
+    bool ok = (copy && words) ||
+              rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the list of cases");
+    for (char *word = ok ? strtok_r(copy, blanks, &rest) : NULL; word;
+         word = strtok_r(NULL, blanks, &rest))
+        words[n++] = word;
+    const struct bench_suite *suite = ok && n > 0 ? bench_find_suite(words[0]) : NULL;
+    if (ok && !suite)
+        ok = rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                       "case '%s': expected a suite and its options", text);
+    ok = ok && compare_plan(command, suite, n - 1, words + 1, plan, err);
+    free(copy);
+    free(words);
+    return ok;
+}
