@@ -10,6 +10,7 @@
 int results_list_main(int argc, char **argv);
 int results_show_main(int argc, char **argv);
 int results_merge_main(int argc, char **argv);
+int results_import_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
 

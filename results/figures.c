@@ -15,7 +15,7 @@ void utc_text(int64_t ns, char text[32])
 
 void cell_text(struct cli_table *table, const char *text)
 {
-    cli_table_cell(table, "%s", text ? text : "-");
+    cli_table_cell(table, "%s", text && *text ? text : "-");
 }
 
 static const char *figure(char text[32], double x)

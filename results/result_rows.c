@@ -14,7 +14,8 @@ static const char rows_sql[] =
     " r.arm, c.work_version, m.file_name AS model, m.content_sha256 AS model_sha256,"
     " c.weight_dtype, c.k_dtype, c.v_dtype, c.arithmetic, c.isa, c.threads, c.n_prompt, c.n_gen,"
     " c.n_depth, c.n_batch, c.params_json, r.warmup_iters, r.iters_per_rep, r.items_per_iter,"
-    " r.bytes_per_iter, r.flops_per_iter, r.rss_bytes, r.kv_bytes, r.output_sha256, r.error"
+    " r.bytes_per_iter, r.flops_per_iter, r.rss_bytes, r.kv_bytes, r.output_sha256, r.error,"
+    " r.max_abs_error, r.tolerance, coalesce(r.max_abs_error > r.tolerance, 0) AS is_wrong"
     " FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id"
     " LEFT JOIN model AS m ON m.id = c.model_id WHERE r.run_id = ? ORDER BY r.id";
 

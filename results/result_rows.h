@@ -21,7 +21,8 @@ double *result_samples(struct store *store, int64_t result_id, size_t *n, struct
  * The run's results in the order in which they were stored, an object each. Keys are those of
  * `rml-bench --json` (null for what does not apply), and result_id, arm, engine_version,
  * work_version, model_sha256, params_json, warmup_iters, items_per_iter, bytes_per_iter,
- * flops_per_iter, max_ns, mean_ns, sd_ns. NULL with an error.
+ * flops_per_iter, max_ns, mean_ns, sd_ns, max_abs_error, tolerance, is_wrong (logits that are out
+ * of bounds). NULL with an error.
  */
 json_t *result_rows_json(struct store *store, int64_t run_id, struct rml_error *err);
 

@@ -10,6 +10,8 @@ static const struct cli_command commands[] = {
     {"show", "one run: provenance, environment, results, goldens, scores, verdicts",
      results_show_main},
     {"merge", "take the runs of other databases into this one", results_merge_main},
+    {"import", "take over files of llama-bench, Google Benchmark or hyperfine",
+     results_import_main},
     {"check", "is the database sound, and which runs died", results_check_main},
     {"plot", "draw a chart with gnuplot", results_plot_main},
     {0},

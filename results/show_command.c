@@ -119,7 +119,7 @@ static json_t *read_run(struct store *store, int64_t id, struct rml_error *err)
 static void line(struct cli_table *table, const char *name, const char *text)
 {
     cell_text(table, name);
-    cell_text(table, text && *text ? text : "-");
+    cell_text(table, text);
 }
 
 static void print_provenance(const json_t *document)
@@ -208,8 +208,9 @@ static void print_results(const json_t *rows)
         cell_figure(table, row_real(row, "bytes_per_second") / 1e9);
         cell_figure(table, row_real(row, "flops_per_second") / 1e9);
         const char *error = row_text(row, "error");
-        cli_table_cell(table, "%s%s%s", row_text(row, "status"), error ? ": " : "",
-                       error ? error : "");
+        cli_table_cell(table, "%s%s%s%s", row_text(row, "status"), error ? ": " : "",
+                       error ? error : "",
+                       json_is_true(json_object_get(row, "is_wrong")) ? ", wrong" : "");
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);

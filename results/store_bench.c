@@ -215,11 +215,9 @@ static bool know_interval(struct store *store, const struct store_result *r, str
     return query_release(&q, "storing a result", err);
 }
 
-int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *c,
-                         const struct store_result *result, struct rml_error *err)
+int64_t store_insert_result(struct store *store, int64_t run_id, const struct store_case *c,
+                            const struct store_result *result, struct rml_error *err)
 {
-    if (!store)
-        return 0;
     char *model;
     if (!hash_of_model(store, c->model_id, &model, err))
         return -1;
@@ -229,17 +227,22 @@ int64_t store_add_result(struct store *store, int64_t run_id, const struct store
         rmli_fail(err, RML_NO_MEMORY, store->path, -1, "no memory to store a result");
         return -1;
     }
-
-    int64_t id = -1;
-    if (store_begin(store, "storing a result", err)) {
-        int64_t case_id = upsert_case(store, c, key, err);
-        id = case_id < 0 ? -1 : insert_result(store, run_id, case_id, result, err);
-        bool ok = id >= 0 && insert_samples(store, id, result, err) &&
-                  insert_token_times(store, id, result, err) && know_interval(store, result, err) &&
-                  store_heartbeat(store, run_id, err);
-        if (!store_end(store, ok, "storing a result", err))
-            id = -1;
-    }
+    int64_t case_id = upsert_case(store, c, key, err);
     free(key);
-    return id;
+    int64_t id = case_id < 0 ? -1 : insert_result(store, run_id, case_id, result, err);
+    bool ok = id >= 0 && insert_samples(store, id, result, err) &&
+              insert_token_times(store, id, result, err) && know_interval(store, result, err);
+    return ok ? id : -1;
+}
+
+int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *c,
+                         const struct store_result *result, struct rml_error *err)
+{
+    if (!store)
+        return 0;
+    if (!store_begin(store, "storing a result", err))
+        return -1;
+    int64_t id = store_insert_result(store, run_id, c, result, err);
+    bool ok = id >= 0 && store_heartbeat(store, run_id, err);
+    return store_end(store, ok, "storing a result", err) ? id : -1;
 }

@@ -45,6 +45,22 @@ bool store_migrate(struct store *store, struct rml_error *err);
 bool store_refuse(const struct store *store, struct rml_error *err, enum rml_code code,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* ---- Rows, inside a transaction of the caller ------------------------------ */
+
+struct host_facts;
+struct build_record;
+
+/* The id of the row with that fingerprint, or that binary; -1 with an error. */
+int64_t store_upsert_host(struct store *store, const struct host_facts *host,
+                          struct rml_error *err);
+int64_t store_upsert_build(struct store *store, const struct build_record *build,
+                           struct rml_error *err);
+/* The column argv_json of run; to be freed, NULL when memory is exhausted. */
+char *store_argv_json(int argc, char *const *argv);
+/* As store_add_result; the run's heartbeat stays. */
+int64_t store_insert_result(struct store *store, int64_t run_id, const struct store_case *what,
+                            const struct store_result *result, struct rml_error *err);
+
 /* ---- Statements ------------------------------------------------------------ */
 
 struct query {

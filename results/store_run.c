@@ -36,7 +36,7 @@ static int64_t now_utc_ns(void)
 
 /* An INSERT that meets an equal key must still give the id, so it updates something: the
  * name of the machine, which may have changed. */
-static int64_t upsert_host(struct store *store, const struct host_facts *h, struct rml_error *err)
+int64_t store_upsert_host(struct store *store, const struct host_facts *h, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store,
@@ -68,8 +68,7 @@ static int64_t upsert_host(struct store *store, const struct host_facts *h, stru
     return query_release(&q, "storing the host", err) ? id : -1;
 }
 
-static int64_t upsert_build(struct store *store, const struct build_record *b,
-                            struct rml_error *err)
+int64_t store_upsert_build(struct store *store, const struct build_record *b, struct rml_error *err)
 {
     const struct build_info *info = b->info;
     bool git = info->git_commit[0] != 0;
@@ -110,11 +109,11 @@ static bool make_uuid(char uuid[37], struct rml_error *err)
     return true;
 }
 
-static char *argv_json(const struct store_run *run)
+char *store_argv_json(int argc, char *const *argv)
 {
     json_t *array = json_array();
-    for (int i = 0; i < run->argc; i++)
-        json_array_append_new(array, cli_json_text(run->argv[i]));
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(array, cli_json_text(argv[i]));
     char *text = json_dumps(array, JSON_COMPACT);
     json_decref(array);
     return text;
@@ -184,7 +183,7 @@ static int64_t insert_run(struct store *store, const struct store_run *run,
                           const struct process_identity *self, struct rml_error *err)
 {
     char uuid[37];
-    char *argv = argv_json(run), *env = env_json();
+    char *argv = store_argv_json(run->argc, run->argv), *env = env_json();
     int64_t id = -1;
     if (!argv || !env) {
         rmli_fail(err, RML_NO_MEMORY, store->path, -1, "no memory to store a run");
@@ -235,8 +234,8 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
     if (!store_begin(store, "storing a run", err))
         return -1;
     int64_t id = -1;
-    store->host_id = upsert_host(store, &host, err);
-    store->build_id = store->host_id < 0 ? -1 : upsert_build(store, &build, err);
+    store->host_id = store_upsert_host(store, &host, err);
+    store->build_id = store->host_id < 0 ? -1 : store_upsert_build(store, &build, err);
     if (store->build_id >= 0)
         id = insert_run(store, run, &self, err);
     bool ok = id >= 0 && add_env(store, id, "start", err);
