@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "convert/conversion.h"
 #include "files/checkpoint.h"
 #include "files/checkpoint_metadata.h"
 #include "kernels/cpu_features.h"

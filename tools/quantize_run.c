@@ -1,0 +1,86 @@
+/*
+ * The run of rml-quantize in the results database.
+ */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "quantize.h"
+#include "results/store.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/paths.h"
+#include "tools/cli/report.h"
+
+bool quantize_run_begin(struct quantize_run *run, const struct cli_options *options,
+                        struct rml_error *err)
+{
+    *run = (struct quantize_run){0};
+    if (options->no_db)
+        return true;
+    char path[PATH_MAX];
+    if (!store_path(options->db, path, sizeof path, err) ||
+        !(run->store = store_open(path, STORE_WRITE, err)))
+        return false;
+    struct store_run what = {.kind = STORE_RUN_QUANTIZE, .seed = -1};
+    what.argv = cli_command_line(&what.argc);
+    run->run_id = store_begin_run(run->store, &what, err);
+    if (run->run_id < 0) {
+        store_close(run->store);
+        run->store = NULL;
+        return false;
+    }
+    return true;
+}
+
+/* The type that most bytes of the weights have. */
+static const char *main_dtype(const struct rml_checkpoint *cp)
+{
+    uint64_t nbytes[RML_N_DTYPES] = {0};
+    int most = RML_F32;
+    for (size_t i = 0; i < rml_checkpoint_n_tensors(cp); i++) {
+        const struct rml_tensor_info *t = rml_checkpoint_tensor(cp, i);
+        nbytes[t->dtype] += t->nbytes;
+        if (nbytes[t->dtype] > nbytes[most])
+            most = (int)t->dtype;
+    }
+    return rml_dtype_traits((enum rml_dtype)most)->name;
+}
+
+bool quantize_run_add_model(struct quantize_run *run, const struct rml_checkpoint *cp,
+                            struct rml_error *err)
+{
+    if (!run->store)
+        return true;
+    struct rml_model_config *config = malloc(sizeof *config);
+    if (!config)
+        return rmli_fail(err, RML_NO_MEMORY, rml_checkpoint_path(cp), -1, "no memory to record it");
+    char sha256[65], *cache = cli_content_hash_cache();
+    bool ok = rml_checkpoint_content_sha256(cp, cache, sha256, err) &&
+              rml_model_config_read(cp, config, err);
+    free(cache);
+    struct store_model model = {
+        .content_sha256 = sha256,
+        .file_name = rml_checkpoint_path(cp),
+        .file_nbytes = rml_checkpoint_nbytes(cp),
+        .config = config,
+        .weight_dtype = main_dtype(cp),
+    };
+    ok = ok && store_upsert_model(run->store, &model, err) > 0;
+    free(config);
+    return ok;
+}
+
+int quantize_run_end(struct quantize_run *run, int exit_code)
+{
+    if (!run->store)
+        return exit_code;
+    bool aborted = exit_code == CLI_INTERRUPTED || exit_code == CLI_TERMINATED;
+    enum store_run_state state = aborted                  ? STORE_ABORTED
+                                 : exit_code == CLI_ERROR ? STORE_FAILED
+                                                          : STORE_COMPLETE;
+    struct rml_error err = RML_ERROR_INIT;
+    if (!store_finish_run(run->store, run->run_id, state, exit_code, &err))
+        exit_code = cli_error(&err);
+    store_close(run->store);
+    run->store = NULL;
+    return exit_code;
+}
