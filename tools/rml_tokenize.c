@@ -52,12 +52,24 @@ static bool is_json_file(const char *path)
     return c == '{';
 }
 
+/* Such a folder may be without a model. */
+static bool holds_tokenizer(const char *path)
+{
+    char *file = NULL;
+    struct stat status;
+    bool found = asprintf(&file, "%s/tokenizer.json", path) >= 0 && stat(file, &status) == 0;
+    free(file);
+    return found;
+}
+
 static struct rml_tokenizer *open_tokenizer(const char *name, const char *pre,
                                             struct rml_error *err)
 {
-    if (is_json_file(name)) {
+    bool is_json = is_json_file(name);
+    if (is_json || holds_tokenizer(name)) {
         if (!pre)
-            return rml_tokenizer_from_json(name, err);
+            return is_json ? rml_tokenizer_from_json(name, err)
+                           : rml_tokenizer_from_folder(name, err);
         rmli_fail(err, RML_INVALID_ARGUMENT, name, -1,
                   "a pre-tokenizer can only be chosen for a GGUF");
         return NULL;
@@ -347,7 +359,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "CHECKPOINT|tokenizer.json [TEXT]",
     .doc = "Turns TEXT, or standard input without it (or with -), into token ids, and back.\v"
-           "A bare tokenizer.json is used alone; a folder also reads tokenizer_config.json. Bytes "
+           "A bare tokenizer.json is used alone; a folder, with a model or without, also reads "
+           "tokenizer_config.json. Bytes "
            "that are no UTF-8 are read as U+FFFD; --decode writes the tokens' bytes as they are, "
            "in JSON as U+FFFD.\n\n"
            "Example: the tokens of a sentence, and a file of texts by four threads:\n\n"

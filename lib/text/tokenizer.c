@@ -42,21 +42,27 @@ static char *join(const char *folder, const char *name)
 struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
                                                     const char *pre, struct rml_error *err)
 {
+    const struct rmli_gguf *gguf = rmli_checkpoint_gguf(cp);
+    struct rml_tokenizer *t = gguf ? create(err) : NULL;
+    if (gguf)
+        return t ? keep(t, rmli_tokenizer_read_gguf(t, gguf, pre, err)) : NULL;
+    if (!pre)
+        return rml_tokenizer_from_folder(rml_checkpoint_path(cp), err);
+    rmli_fail(err, RML_INVALID_ARGUMENT, rml_checkpoint_path(cp), -1,
+              "a pre-tokenizer can only be chosen for a GGUF");
+    return NULL;
+}
+
+struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_error *err)
+{
     struct rml_tokenizer *t = create(err);
     if (!t)
         return NULL;
-    const struct rmli_gguf *gguf = rmli_checkpoint_gguf(cp);
-    if (gguf)
-        return keep(t, rmli_tokenizer_read_gguf(t, gguf, pre, err));
-    const char *folder = rml_checkpoint_path(cp);
     char *path = join(folder, "tokenizer.json"), *config = join(folder, "tokenizer_config.json");
     bool ok = path && config;
     struct stat status;
     if (!ok)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a path");
-    else if (pre)
-        ok = rmli_fail(err, RML_INVALID_ARGUMENT, folder, -1,
-                       "a pre-tokenizer can only be chosen for a GGUF");
     else
         ok = rmli_tokenizer_read_json(t, path, stat(config, &status) == 0 ? config : NULL, err) &&
              rmli_tokenizer_read_template(t, path, err);

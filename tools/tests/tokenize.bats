@@ -49,6 +49,19 @@ small_gguf() {
     } >small.gguf
 }
 
+@test "a folder without a model, whose tokenizer_config.json counts" {
+    unpack bytelevel
+    echo '{"added_tokens_decoder": {"330": {"content": "<x>", "special": true}}}' >tokenizer_config.json
+    try rml-tokenize . --parse-special '<x>'
+    [ "$status" -eq 0 ]
+    [ "$output" = 330 ]
+    try rml-tokenize tokenizer.json --parse-special '<x>'
+    [ "$output" != 330 ]
+    try rml-tokenize . --pre gpt-2 x
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"can only be chosen for a GGUF"* ]]
+}
+
 @test "every case of the reference: ids, and back" {
     for name in bytelevel fallback unigram unknown; do
         unpack $name
