@@ -28,7 +28,7 @@ check() { rml-golden check "$checkpoint" "$@" --no-db; }
     check "$REAL/gemma-3-270m-q4_k_m.json" --tolerance 2e-4
 }
 
-# What 8-bit activations cost: measured 1.52 and 2.84 at the worst of ten prompts, on logits of
+# What 8-bit activations cost: measured 1.52 and 2.84 at the worst of eleven prompts, on logits of
 # up to 44. Greedy choices may differ, so the exit status is not the criterion.
 i8_error() {
     check "$1" --arithmetic i8 --json >result.json || true

@@ -249,3 +249,40 @@ small_gguf() {
     rml-tokenize tokenizer.json --jsonl '"a"' >/dev/full 2>.stderr || status=$?
     [ "$status" -eq 1 ]
 }
+
+@test "a folder needs no weights for its tokenizer, but a model does" {
+    toy=$RML_SOURCE_DIR/goldens/fixtures/llama-text
+    mkdir folder
+    cp "$toy"/hf-text/tokenizer*.json folder/
+    text="The toy reads text, 123 times; it isn't long."
+    want=$(sql "select replace(trim(json_extract(readfile('$toy/golden.json'), '\$.cases[0].tokens'), '[]'), ',', ' ')")
+    [ "$(rml-tokenize folder "$text")" = "$want" ]
+    [ "$(rml-tokenize "$toy/model.gguf" "$text")" = "$want" ]
+    run rml-golden record folder --tokens 1 -o g.json --no-db
+    [ "$status" -eq 1 ]
+    [[ $output == "rml-golden: folder/config.json: cannot open the file: "* ]]
+    try rml-tokenize folder --pre gpt-2 a
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"can only be chosen for a GGUF"* ]]
+}
+
+@test "a checkpoint without a tokenizer says so" {
+    llama=$RML_SOURCE_DIR/goldens/fixtures/llama
+    try rml-tokenize "$llama/hf" a
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "rml-tokenize: $llama/hf: the folder has no tokenizer (tokenizer.json is missing)" ]
+    try rml-tokenize "$llama/model.gguf" a --json
+    [ "$status" -eq 1 ]
+    [ "$(sql "select json_extract('$output', '\$.error.code')")" = not-found ]
+    [[ $stderr == *"has no tokenizer (tokenizer.ggml.model is none)" ]]
+    for model in no_vocab ''; do
+        {
+            gguf_head 0 "$([ -z "$model" ] && echo 1 || echo 2)"
+            gguf_key general.architecture 8 && gguf_string nothing
+            [ -z "$model" ] || { gguf_key tokenizer.ggml.model 8 && gguf_string "$model"; }
+        } >none.gguf
+        try rml-tokenize none.gguf a
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"has no tokenizer (tokenizer.ggml.model is ${model:-missing})" ]]
+    done
+}
