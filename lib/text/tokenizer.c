@@ -3,6 +3,7 @@
  */
 #include "text/tokenizer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -63,6 +64,9 @@ struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_e
     struct stat status;
     if (!ok)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a path");
+    else if (stat(path, &status) != 0 && errno == ENOENT)
+        ok = rmli_fail(err, RML_NOT_FOUND, folder, -1,
+                       "the folder has no tokenizer (tokenizer.json is missing)");
     else
         ok = rmli_tokenizer_read_json(t, path, stat(config, &status) == 0 ? config : NULL, err) &&
              rmli_tokenizer_read_template(t, path, err);

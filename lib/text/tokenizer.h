@@ -35,7 +35,7 @@ struct rml_tokenizer;
 struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
                                                     const char *pre, struct rml_error *err);
 /* tokenizer.json of a folder with tokenizer_config.json and chat_template.jinja, where they are; the
- * folder need hold nothing else. */
+ * folder need hold nothing else. RML_NOT_FOUND without a tokenizer.json. */
 struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_error *err);
 /* A bare tokenizer.json, used alone. */
 struct rml_tokenizer *rml_tokenizer_from_json(const char *path, struct rml_error *err);
