@@ -27,6 +27,7 @@
 #include "convert/conversion.h"
 #include "files/checkpoint.h"
 #include "files/checkpoint_metadata.h"
+#include "generate/sampler.h"
 #include "kernels/cpu_features.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
