@@ -203,8 +203,8 @@ static size_t number(struct chart *chart, unsigned mask, bool by_panel, size_t o
 #define NUMBER(chart, mask, by_panel, member)                                                      \
     number(chart, mask, by_panel, offsetof(struct chart_point, member))
 
-/* Keeps the panels that compare something, if any does, and of these the max_panels that have the
- * newest runs. */
+/* Keeps the panels that compare something, if any does, and of these the CHART_MAX_PANELS that have
+ * the newest runs. */
 static void choose_panels(struct chart *chart, const struct chart_layout *layout)
 {
     struct panel {
@@ -228,7 +228,7 @@ static void choose_panels(struct chart *chart, const struct chart_layout *layout
             n_before += (panels[q].compares || !any) &&
                         (panels[q].newest_ns > panels[p].newest_ns ||
                          (panels[q].newest_ns == panels[p].newest_ns && q < p));
-        panels[p].is_kept = (panels[p].compares || !any) && n_before < layout->max_panels;
+        panels[p].is_kept = (panels[p].compares || !any) && n_before < CHART_MAX_PANELS;
         panels[p].index = panels[p].is_kept ? n_kept++ : SIZE_MAX;
     }
     for (size_t i = 0; panels && i < chart->n; i++) {
@@ -243,21 +243,21 @@ static void choose_panels(struct chart *chart, const struct chart_layout *layout
 }
 
 /* The place of each point among those of its panel and cluster, in the order of series. */
-static void find_slots(struct chart *chart)
+static void find_slots(struct chart *chart, size_t n_clusters)
 {
+    size_t *counts = calloc(chart->n_panels * n_clusters + 1, sizeof *counts);
+    chart->no_memory |= !counts;
     size_t most = 0;
-    for (size_t i = 0; i < chart->n; i++) {
+    for (size_t i = 0; counts && i < chart->n; i++) {
         struct chart_point *p = &chart->points[i];
-        p->slot = p->n_slots = 0;
-        for (size_t k = 0; k < chart->n; k++) {
-            const struct chart_point *q = &chart->points[k];
-            if (q->panel != p->panel || q->cluster != p->cluster)
-                continue;
-            p->slot += k < i;
-            p->n_slots++;
-        }
-        most = p->n_slots * (p->cluster + 1) > most ? p->n_slots * (p->cluster + 1) : most;
+        p->slot = counts[p->panel * n_clusters + p->cluster]++;
     }
+    for (size_t i = 0; counts && i < chart->n; i++) {
+        struct chart_point *p = &chart->points[i];
+        p->n_slots = counts[p->panel * n_clusters + p->cluster];
+        most = p->n_slots * n_clusters > most ? p->n_slots * n_clusters : most;
+    }
+    free(counts);
     chart->n_columns = most > 10 ? 1 : 2;
 }
 
@@ -276,14 +276,13 @@ bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struc
     NUMBER(chart, chart->x_dims, true, cluster);
     choose_panels(chart, layout);
     /* once more: what was left out leaves gaps */
-    NUMBER(chart, chart->x_dims, true, cluster);
+    size_t n_clusters = NUMBER(chart, chart->x_dims, true, cluster);
     chart->n_series = NUMBER(chart, chart->series_dims, false, series);
     /* A series looks the same in all panels, unless looks do not suffice. */
     if (chart->n_series > MAX_LOOKS)
         chart->n_series = NUMBER(chart, chart->series_dims, true, series);
     qsort_r(chart->points, chart->n, sizeof *chart->points, compare_points, chart);
-    if (chart->x_dims)
-        find_slots(chart);
+    find_slots(chart, n_clusters);
     for (size_t i = 1; i < chart->n; i++) {
         for (int d = 0; d < CHART_N_DIMS; d++)
             chart->differing |= (unsigned)(chart->points[i].dim[d] != chart->points[0].dim[d]) << d;

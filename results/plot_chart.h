@@ -35,7 +35,8 @@ enum chart_dim {
 };
 #define DIM(name) (1u << DIM_##name)
 
-enum { MARK_UNSTABLE = 1, MARK_WRONG = 2, MARK_DIRTY = 4, MARK_FAILED = 8 };
+/* ROOF: an end of a line, not a point. */
+enum { MARK_UNSTABLE = 1, MARK_WRONG = 2, MARK_DIRTY = 4, MARK_ROOF = 16 };
 
 struct chart_point {
     const char
@@ -56,6 +57,16 @@ struct chart_point {
     double label_x, label_y; /* set by chart_place_labels */
 };
 
+#define CHART_MAX_PANELS 8
+
+/* AUTO: logarithmic when values differ by more than a factor of 20, else around them. */
+enum chart_axis { AXIS_ZERO, AXIS_LOG, AXIS_AUTO };
+
+struct chart_range {
+    double x_min, x_max, y_min, y_max;
+    bool log_x, log_y;
+};
+
 struct chart {
     struct chart_point *points;
     size_t n, n_room;
@@ -68,10 +79,10 @@ struct chart {
 
     /* What the script is told; set by the kind before chart_write, the subtitle added to. */
     const char *title, *x_label, *y_label;
-    const char *note;                  /* one more line under the title, NULL: none */
-    const char *x_separator;           /* between the parts of an x name */
-    char axes[8];                      /* "x" and "y": those that are logarithmic */
-    double x_min, x_max, y_min, y_max; /* ranges, set by chart_place_labels; 0: the script's */
+    const char *note;                            /* one more line under the title, NULL: none */
+    const char *x_separator;                     /* between the parts of an x name */
+    char axes[8];                                /* "x": that one is logarithmic */
+    struct chart_range ranges[CHART_MAX_PANELS]; /* set by chart_place_labels */
 };
 
 void chart_init(struct chart *chart);
@@ -90,7 +101,7 @@ struct chart_layout {
     unsigned ignored;       /* make no panel of their own */
     unsigned series;        /* always tell series apart */
     enum chart_dim more[8]; /* and these while there are not too many */
-    size_t n_more, max_series, max_panels;
+    size_t n_more, max_series;
     bool needs_two; /* a panel with one x only shows nothing, unless none has more */
 };
 
@@ -103,11 +114,12 @@ bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struc
 void chart_name(const struct chart_point *point, unsigned mask, const char *separator, char *name,
                 size_t nbytes);
 
-/* Sets ranges around all points and a place for each label that overlaps nothing, in a panel of
- * that many pixels; a label without a place is dropped. */
-void chart_place_labels(struct chart *chart, double width, double height);
+/* For each panel, of that many pixels: sets ranges around its points and a place for each label
+ * that overlaps nothing; a label without a place is dropped. */
+void chart_place_labels(struct chart *chart, enum chart_axis x, enum chart_axis y, double width,
+                        double height);
 
-/* The data file. `sql`: what made it. `extra`: blocks after the panels, NULL for none. */
+/* The data file. `sql`: what made it. */
 void chart_write(const struct chart *chart, const char *kind, const char *sql, FILE *data);
 
 #endif

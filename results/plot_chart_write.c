@@ -46,7 +46,7 @@ static void put_text(FILE *data, const char *text, enum text_use use)
 static void put_number(FILE *data, double x)
 {
     if (isfinite(x))
-        fprintf(data, "%.9g ", x);
+        fprintf(data, "%.12g ", x);
     else
         fputs("NaN ", data);
 }
@@ -176,8 +176,7 @@ static void write_heading(const struct chart *chart, FILE *data)
         snprintf(lines[2] + used, sizeof lines[2] - used, "%s%s", used ? "; " : "", chart->note);
     }
     fputs("# title, three lines under it, labels of x and y, logarithmic axes, panels, series, "
-          "columns of panels, "
-          "ranges of x and y\n",
+          "columns of panels\n",
           data);
     put_text(data, chart->title, NAME);
     for (int i = 0; i < 2; i++) {
@@ -193,9 +192,7 @@ static void write_heading(const struct chart *chart, FILE *data)
     put_text(data, chart->x_label, NAME);
     put_text(data, chart->y_label, NAME);
     put_text(data, chart->axes, NAME);
-    fprintf(data, "%zu %zu %zu ", chart->n_panels, chart->n_series, chart->n_columns);
-    fprintf(data, "%.9g %.9g %.9g %.9g", chart->x_min, chart->x_max, chart->y_min, chart->y_max);
-    fputc('\n', data);
+    fprintf(data, "%zu %zu %zu\n", chart->n_panels, chart->n_series, chart->n_columns);
 }
 
 /* The dimensions in which points of the panel differ whose first point is given. */
@@ -224,13 +221,14 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
     unsigned x_dims =
         chart->x_dims & chart->differing ? chart->x_dims & chart->differing : chart->x_dims;
     bool is_kv = x_dims == DIM(KV); /* which the label of the axis says */
+    bool is_count = x_dims == DIM(DEPTH) || x_dims == DIM(THREADS);
     unsigned here = 0;
     char name[512];
     for (size_t i = 0; i < chart->n; i++) {
         const struct chart_point *p = &chart->points[i];
         if (i == 0 || p->panel != p[-1].panel)
             fputs("\n\n# panel, series, its name, x, its name, y, lo, hi, marks, label, its x and "
-                  "y, rank of x, slot, slots\n",
+                  "y, rank of x, slot, slots, ranges of x and y, are they logarithmic\n",
                   data);
         if (i == 0 || p->panel != p[-1].panel)
             here = differing_in_panel(chart, i);
@@ -242,7 +240,10 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
         chart_name(p, chart->series_dims & here, ", ", name, sizeof name);
         put_text(data, name, NAME);
         put_number(data, p->x);
-        chart_name(p, x_dims, chart->x_separator, name, sizeof name);
+        if (is_count)
+            snprintf(name, sizeof name, "%.0f", p->x);
+        else
+            chart_name(p, x_dims, chart->x_separator, name, sizeof name);
         put_text(data, is_kv ? name + strlen("kv ") : name, TIC);
         put_number(data, p->y);
         put_number(data, isnan(p->lo) ? p->y : p->lo); /* no interval */
@@ -251,6 +252,8 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
         put_text(data, p->label ? p->label : "", LABEL);
         put_number(data, p->label_x);
         put_number(data, p->label_y);
-        fprintf(data, "%zu %zu %zu\n", p->cluster, p->slot, p->n_slots);
+        const struct chart_range *r = &chart->ranges[p->panel];
+        fprintf(data, "%zu %zu %zu %.9g %.9g %.9g %.9g %d %d\n", p->cluster, p->slot, p->n_slots,
+                r->x_min, r->x_max, r->y_min, r->y_max, r->log_x, r->log_y);
     }
 }

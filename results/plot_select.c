@@ -24,7 +24,7 @@
     " git_dirty, run_uuid, start_ns, status, is_wrong, n_samples, ci_coverage,"                    \
     " tokens_per_second, tokens_per_second_lo, tokens_per_second_hi, flops_per_second,"            \
     " bytes_per_second, median_ns, ci_lo_ns, ci_hi_ns, rss_bytes, kv_bytes, model_bytes, "         \
-    "result_id"
+    "result_id, note"
 
 enum {
     SUITE,
@@ -71,7 +71,8 @@ enum {
     RSS,
     KV_BYTES,
     MODEL_BYTES,
-    RESULT_ID
+    RESULT_ID,
+    NOTE
 };
 
 bool plot_selection_is_all(const struct plot_selection *s)
@@ -100,7 +101,7 @@ bool plot_selection_check(struct store *store, const struct plot_selection *s,
     return true;
 }
 
-static void bind_selection(struct query *q, const struct plot_selection *s)
+void plot_bind(struct query *q, const struct plot_selection *s)
 {
     char *runs = NULL;
     if (s->runs) {
@@ -122,13 +123,13 @@ static void bind_selection(struct query *q, const struct plot_selection *s)
 
 /* ---- A row ----------------------------------------------------------------------------------- */
 
-static const char *text_of(sqlite3_stmt *stmt, int column)
+const char *plot_column_text(sqlite3_stmt *stmt, int column)
 {
     const char *text = (const char *)sqlite3_column_text(stmt, column);
     return text ? text : "";
 }
 
-static double number_of(sqlite3_stmt *stmt, int column)
+double plot_column_number(sqlite3_stmt *stmt, int column)
 {
     return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN
                                                             : sqlite3_column_double(stmt, column);
@@ -174,14 +175,12 @@ static double kv_order(const char *k, const char *v)
     return order;
 }
 
-/* "llama 135M" */
-static const char *family_of(struct chart *chart, sqlite3_stmt *stmt)
+const char *plot_family(struct chart *chart, const char *arch, double n_params, const char *file)
 {
-    double n = number_of(stmt, N_PARAMS);
-    if (!text_of(stmt, MODEL_ARCH)[0] || isnan(n))
-        return chart_text(chart, text_of(stmt, MODEL));
-    return chart_format(chart, n >= 1e9 ? "%s %.1fB" : "%s %.0fM", text_of(stmt, MODEL_ARCH),
-                        n / (n >= 1e9 ? 1e9 : 1e6));
+    if (!*arch || isnan(n_params))
+        return chart_text(chart, file);
+    return chart_format(chart, n_params >= 1e9 ? "%s %.1fB" : "%s %.0fM", arch,
+                        n_params / (n_params >= 1e9 ? 1e9 : 1e6));
 }
 
 const char *plot_machine(struct chart *chart, const char *cpu_model, const char *hostname)
@@ -193,20 +192,23 @@ const char *plot_machine(struct chart *chart, const char *cpu_model, const char 
 
 static void set_dims(struct chart *chart, struct chart_point *p, sqlite3_stmt *stmt)
 {
-    bool ours = strcmp(text_of(stmt, ENGINE), "rml") == 0;
-    const char *commit = text_of(stmt, GIT_COMMIT);
+    bool ours = strcmp(plot_column_text(stmt, ENGINE), "rml") == 0;
+    const char *commit = plot_column_text(stmt, GIT_COMMIT);
     bool dirty = sqlite3_column_int(stmt, GIT_DIRTY) == 1;
-    p->dim[DIM_CASE] = chart_format(chart, "%s %s", text_of(stmt, SUITE), text_of(stmt, NAME));
-    p->dim[DIM_MODEL] = chart_text(chart, text_of(stmt, MODEL));
+    p->dim[DIM_CASE] =
+        chart_format(chart, "%s %s", plot_column_text(stmt, SUITE), plot_column_text(stmt, NAME));
+    p->dim[DIM_MODEL] = chart_text(chart, plot_column_text(stmt, MODEL));
     p->file = p->dim[DIM_MODEL];
-    p->family = family_of(chart, stmt);
-    p->dim[DIM_WEIGHTS] = chart_text(chart, text_of(stmt, WEIGHTS));
-    p->order[DIM_WEIGHTS] = plot_weight_order(text_of(stmt, WEIGHTS));
-    if (text_of(stmt, ARITHMETIC)[0])
-        p->dim[DIM_ARITHMETIC] = chart_format(chart, "%s arithmetic", text_of(stmt, ARITHMETIC));
-    if (text_of(stmt, KV)[0])
-        p->dim[DIM_KV] = chart_format(chart, "kv %s", text_of(stmt, KV));
-    p->order[DIM_KV] = kv_order(text_of(stmt, K_DTYPE), text_of(stmt, V_DTYPE));
+    p->family = plot_family(chart, plot_column_text(stmt, MODEL_ARCH),
+                            plot_column_number(stmt, N_PARAMS), p->file);
+    p->dim[DIM_WEIGHTS] = chart_text(chart, plot_column_text(stmt, WEIGHTS));
+    p->order[DIM_WEIGHTS] = plot_weight_order(plot_column_text(stmt, WEIGHTS));
+    if (plot_column_text(stmt, ARITHMETIC)[0])
+        p->dim[DIM_ARITHMETIC] =
+            chart_format(chart, "%s arithmetic", plot_column_text(stmt, ARITHMETIC));
+    if (plot_column_text(stmt, KV)[0])
+        p->dim[DIM_KV] = chart_format(chart, "kv %s", plot_column_text(stmt, KV));
+    p->order[DIM_KV] = kv_order(plot_column_text(stmt, K_DTYPE), plot_column_text(stmt, V_DTYPE));
     count_dim(chart, p, DIM_PROMPT, stmt, N_PROMPT, 0, "prompt ");
     count_dim(chart, p, DIM_GEN, stmt, N_GEN, 0, "decode ");
     /* A prefill starts at depth 0, which needs no saying. */
@@ -214,27 +216,28 @@ static void set_dims(struct chart *chart, struct chart_point *p, sqlite3_stmt *s
     count_dim(chart, p, DIM_DEPTH, stmt, N_DEPTH, prefill ? 0 : -1, "depth ");
     count_dim(chart, p, DIM_BATCH, stmt, N_BATCH, 1, "batch ");
     count_dim(chart, p, DIM_THREADS, stmt, THREADS, -1, "<");
-    p->dim[DIM_ISA] = chart_text(chart, text_of(stmt, ISA));
-    p->dim[DIM_ENGINE] =
-        ours ? "rml"
-             : chart_format(chart, "%s %s", text_of(stmt, ENGINE), text_of(stmt, ENGINE_VERSION));
+    p->dim[DIM_ISA] = chart_text(chart, plot_column_text(stmt, ISA));
+    p->dim[DIM_ENGINE] = ours ? "rml"
+                              : chart_format(chart, "%s %s", plot_column_text(stmt, ENGINE),
+                                             plot_column_text(stmt, ENGINE_VERSION));
     p->order[DIM_ENGINE] = !ours;
-    p->dim[DIM_ARM] = chart_text(chart, text_of(stmt, ARM));
+    p->dim[DIM_ARM] = chart_text(chart, plot_column_text(stmt, ARM));
     int64_t work_version = sqlite3_column_int64(stmt, WORK_VERSION);
-    p->dim[DIM_WORK] =
-        chart_format(chart, "work %lld %s", (long long)work_version, text_of(stmt, PARAMS));
-    p->dim[DIM_HOST] =
-        chart_format(chart, "%s %.8s", text_of(stmt, HOSTNAME), text_of(stmt, FINGERPRINT));
-    p->dim[DIM_BUILD] = chart_format(chart, "rml %s%s%.9s%s", text_of(stmt, VERSION),
+    p->dim[DIM_WORK] = chart_format(chart, "work %lld %s", (long long)work_version,
+                                    plot_column_text(stmt, PARAMS));
+    p->dim[DIM_HOST] = chart_format(chart, "%s %.8s", plot_column_text(stmt, HOSTNAME),
+                                    plot_column_text(stmt, FINGERPRINT));
+    p->dim[DIM_BUILD] = chart_format(chart, "rml %s%s%.9s%s", plot_column_text(stmt, VERSION),
                                      *commit ? " " : "", commit, dirty ? " + changes" : "");
-    p->machine = plot_machine(chart, text_of(stmt, CPU_MODEL), text_of(stmt, HOSTNAME));
+    p->machine =
+        plot_machine(chart, plot_column_text(stmt, CPU_MODEL), plot_column_text(stmt, HOSTNAME));
     p->program = p->dim[DIM_BUILD];
-    p->run_uuid = chart_text(chart, text_of(stmt, RUN_UUID));
-    p->marks = (strcmp(text_of(stmt, STATUS), "unstable") == 0 ? MARK_UNSTABLE : 0u) |
+    p->run_uuid = chart_text(chart, plot_column_text(stmt, RUN_UUID));
+    p->marks = (strcmp(plot_column_text(stmt, STATUS), "unstable") == 0 ? MARK_UNSTABLE : 0u) |
                (sqlite3_column_int(stmt, IS_WRONG) ? MARK_WRONG : 0u) | (dirty ? MARK_DIRTY : 0u);
     p->n = sqlite3_column_int64(stmt, N_SAMPLES);
-    p->coverage = number_of(stmt, COVERAGE);
-    p->start_ns = number_of(stmt, START_NS);
+    p->coverage = plot_column_number(stmt, COVERAGE);
+    p->start_ns = plot_column_number(stmt, START_NS);
 }
 
 static void add_row(struct chart *chart, sqlite3_stmt *stmt, plot_take_fn *take)
@@ -244,19 +247,20 @@ static void add_row(struct chart *chart, sqlite3_stmt *stmt, plot_take_fn *take)
         return;
     set_dims(chart, p, stmt);
     struct plot_figures figures = {
-        .tokens_per_second = number_of(stmt, TOKENS),
-        .tokens_per_second_lo = number_of(stmt, TOKENS_LO),
-        .tokens_per_second_hi = number_of(stmt, TOKENS_HI),
-        .flops_per_second = number_of(stmt, FLOPS),
-        .bytes_per_second = number_of(stmt, BYTES),
-        .median_ns = number_of(stmt, MEDIAN),
-        .ci_lo_ns = number_of(stmt, CI_LO),
-        .ci_hi_ns = number_of(stmt, CI_HI),
-        .rss_bytes = number_of(stmt, RSS),
-        .kv_bytes = number_of(stmt, KV_BYTES),
-        .model_bytes = number_of(stmt, MODEL_BYTES),
-        .start_ns = number_of(stmt, START_NS),
+        .tokens_per_second = plot_column_number(stmt, TOKENS),
+        .tokens_per_second_lo = plot_column_number(stmt, TOKENS_LO),
+        .tokens_per_second_hi = plot_column_number(stmt, TOKENS_HI),
+        .flops_per_second = plot_column_number(stmt, FLOPS),
+        .bytes_per_second = plot_column_number(stmt, BYTES),
+        .median_ns = plot_column_number(stmt, MEDIAN),
+        .ci_lo_ns = plot_column_number(stmt, CI_LO),
+        .ci_hi_ns = plot_column_number(stmt, CI_HI),
+        .rss_bytes = plot_column_number(stmt, RSS),
+        .kv_bytes = plot_column_number(stmt, KV_BYTES),
+        .model_bytes = plot_column_number(stmt, MODEL_BYTES),
+        .start_ns = plot_column_number(stmt, START_NS),
         .result_id = sqlite3_column_int64(stmt, RESULT_ID),
+        .note = plot_column_text(stmt, NOTE),
     };
     take(p, &figures, chart);
 }
@@ -292,7 +296,11 @@ static char *make_sql(const char *condition, int flags)
                  " newest AS (SELECT host_id, build_id FROM wanted WHERE run_state = 'complete'"
                  " ORDER BY start_ns DESC, result_id DESC LIMIT 1),"
                  " kept AS (SELECT *, row_number() OVER (PARTITION BY bench_case_id, host_id,"
-                 " build_id, arm, engine_version ORDER BY start_ns DESC, result_id DESC) AS age"
+                 " build_id, arm, engine_version ORDER BY start_ns DESC, result_id DESC) AS age,"
+                 " (SELECT a.note FROM annotation AS a WHERE a.kind = 'step' AND"
+                 " a.commit_sha = wanted.git_commit AND"
+                 " coalesce(a.bench_case_id, wanted.bench_case_id) = wanted.bench_case_id AND"
+                 " coalesce(a.host_id, wanted.host_id) = wanted.host_id LIMIT 1) AS note"
                  " FROM wanted WHERE ?1 IS NOT NULL OR (%s))"
                  " SELECT " COLUMNS " FROM kept WHERE %s ORDER BY start_ns, result_id",
                  condition, kept, flags & PLOT_EVERY_RESULT ? "1" : "age = 1") < 0)
@@ -309,7 +317,7 @@ bool plot_load(struct chart *chart, struct store *store, const struct plot_selec
         return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the data of a chart");
     struct query q;
     query_init(&q, store, *sql);
-    bind_selection(&q, selection);
+    plot_bind(&q, selection);
     while (query_step(&q) && !chart->no_memory)
         add_row(chart, q.stmt, take);
     if (flags & PLOT_FAMILIES)

@@ -31,6 +31,7 @@ struct plot_figures {
     double rss_bytes, kv_bytes, model_bytes;
     double start_ns;
     int64_t result_id;
+    const char *note; /* of an annotation of kind step for this commit; "" none */
 };
 typedef void plot_take_fn(struct chart_point *point, const struct plot_figures *figures,
                           struct chart *chart);
@@ -52,6 +53,18 @@ void plot_use_families(struct chart *chart);
 
 /* "CPU (HOST)" */
 const char *plot_machine(struct chart *chart, const char *cpu_model, const char *hostname);
+
+/* Parameters 1 to 7 of a query: runs, host, suite, case, engine, model, since. */
+struct query;
+void plot_bind(struct query *q, const struct plot_selection *selection);
+
+/* A column of a row: "" and NaN for NULL. */
+struct sqlite3_stmt;
+const char *plot_column_text(struct sqlite3_stmt *stmt, int column);
+double plot_column_number(struct sqlite3_stmt *stmt, int column);
+
+/* "llama 135M"; the file's name when that is not known. */
+const char *plot_family(struct chart *chart, const char *arch, double n_params, const char *file);
 
 /* No rows: says what the kind needs (`needs`), and whether runs that did not end have some. */
 bool plot_nothing(struct store *store, const struct plot_selection *selection, const char *needs,

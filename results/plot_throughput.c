@@ -33,7 +33,6 @@ static const struct speed by_kv = {
                .more = {DIM_ENGINE, DIM_BUILD, DIM_ARM, DIM_ISA, DIM_ARITHMETIC, DIM_THREADS},
                .n_more = 6,
                .max_series = 4,
-               .max_panels = 8,
                .needs_two = true}};
 
 static const struct speed by_depth = {
@@ -52,7 +51,6 @@ static const struct speed by_depth = {
                         DIM_THREADS, DIM_WEIGHTS},
                .n_more = 8,
                .max_series = 6,
-               .max_panels = 8,
                .needs_two = true}};
 
 static const struct speed by_threads = {
@@ -68,7 +66,6 @@ static const struct speed by_threads = {
                         DIM_WEIGHTS, DIM_DEPTH},
                .n_more = 8,
                .max_series = 6,
-               .max_panels = 8,
                .needs_two = true}};
 
 static const struct speed by_weights = {
@@ -84,7 +81,6 @@ static const struct speed by_weights = {
                .more = {DIM_ENGINE, DIM_BUILD, DIM_ARM, DIM_ISA, DIM_ARITHMETIC, DIM_THREADS},
                .n_more = 6,
                .max_series = 4,
-               .max_panels = 8,
                .needs_two = true}};
 
 static const struct speed peers = {
@@ -97,8 +93,7 @@ static const struct speed peers = {
     .x = DIM_CASE,
     .layout = {.x_dims = DIM(CASE) | DIM(PROMPT) | DIM(GEN) | DIM(DEPTH),
                .ignored = DIM(WORK),
-               .series = DIM(ENGINE) | DIM(ARITHMETIC) | DIM(ISA) | DIM(ARM) | DIM(BUILD),
-               .max_panels = 6}};
+               .series = DIM(ENGINE) | DIM(ARITHMETIC) | DIM(ISA) | DIM(ARM) | DIM(BUILD)}};
 
 static const struct speed *speed_of(const char *kind)
 {

@@ -19,7 +19,9 @@ do for [i = 1:n_panels] {
     # A logarithmic axis has no zero: it gets a place left of the others.
     zero = lowest / 4.0
     if (log_x) { set logscale x 2 }
-    set xrange [(has_zero ? zero : lowest) / 1.4:highest * 1.4]
+    pad = highest > lowest ? (highest - lowest) * 0.07 : 1
+    if (log_x) { set xrange [(has_zero ? zero : lowest) / 1.4:highest * 1.4] } \
+    else { set xrange [(has_zero ? 0 : lowest) - pad:highest + pad] }
     set yrange [0:HI_max * (1.1 + 0.08 * key_rows)]
     set format y number_format(HI_max)
     set xtics ()
@@ -28,7 +30,7 @@ do for [i = 1:n_panels] {
              using ($2 == series[k] ? at($4) : NaN):6:7:8 \
              with yerrorlines lt line_col(series[k]) dt dt(series[k]) lw 1.5 pt pt(series[k]) ps 0.8 \
              title keyed ? series_name[series[k] + 1] : "", \
-         data index i using (at($4)):(0):xtic(sprintf("%.0f", $4)) with points pointtype -1 notitle, \
+         data index i using (at($4)):(0):xtic(5) with points pointtype -1 notitle, \
          data index i using (at($4)):6:(note($9)) with labels left offset 0.7, 0.5 font small notitle
     unset label
 }

@@ -16,8 +16,7 @@ text = ending ne ".svg" && ending ne ".png"
 
 stats data index 0 using (chart_title = strcol(1), line1 = strcol(2), line2 = strcol(3), \
     line3 = strcol(4), x_label = strcol(5), y_label = strcol(6), axes = strcol(7), \
-    n_panels = int($8), n_series = int($9), columns = int($10), x_min = $11, x_max = $12, \
-    y_min = $13, y_max = $14, 0) \
+    n_panels = int($8), n_series = int($9), columns = int($10), 0) \
     name "HEAD" nooutput
 
 if (n_panels < 2 || text) { columns = 1 }

@@ -25,22 +25,23 @@ INSERT INTO model(id, content_sha256, file_name, file_bytes, arch, n_params, n_l
  (5, 'm5', '<script>alert("model")</script>-a-very-long-file-name-of-a-checkpoint-that-goes-on-and-on-and-on-Q4_K_M.gguf',
   253000000, 'gemma3', 268098176, 18, 'Q4_K');
 
--- Runs: 1 attention, 2 decoder, 3 peers, 4 A/B, 5 roofs, 6 aborted, 7 evaluation, 8 goldens,
+-- Runs: 1 attention, 2 decoder, 3 peers, 4 A/B, 5 roofs, 6 aborted, 7 and 10 .. 13 evaluations, 8 goldens,
 -- 20 .. 39 history on host 1, 40 .. 45 on host 2
 CREATE TEMP TABLE new_run(id, kind, state, host_id, build_id, day, label);
 INSERT INTO new_run VALUES
  (1, 'bench', 'complete', 1, 2, 30, NULL), (2, 'bench', 'complete', 1, 2, 31, NULL),
  (3, 'bench', 'complete', 1, 2, 32, 'peers'), (4, 'bench', 'complete', 1, 2, 33, '<b>label</b>'),
  (5, 'bench', 'complete', 1, 2, 34, NULL), (6, 'bench', 'aborted', 1, 2, 60, NULL),
- (7, 'eval', 'complete', 1, 2, 35, NULL), (8, 'golden', 'complete', 1, 2, 36, NULL);
+ (7, 'eval', 'complete', 1, 2, 35, NULL), (10, 'eval', 'complete', 1, 2, 35.1, NULL), (11, 'eval', 'complete', 1, 2, 35.2, NULL),
+ (12, 'eval', 'complete', 1, 2, 35.3, NULL), (13, 'eval', 'complete', 1, 2, 35.4, NULL), (8, 'golden', 'complete', 1, 2, 36, NULL);
 WITH RECURSIVE i(i) AS (SELECT 20 UNION ALL SELECT i + 1 FROM i WHERE i < 45)
 INSERT INTO new_run SELECT i, 'bench', 'complete', 1 + (i >= 40),
   CASE WHEN i % 7 = 3 THEN 3 WHEN i < 32 OR i >= 40 THEN 1 ELSE 2 END, i - 20 - 18 * (i >= 40), NULL FROM i;
 INSERT INTO run(id, uuid, kind, state, exit_code, host_id, build_id, start_ns, end_ns, heartbeat_ns, hostname,
   argv_json, env_json, seed, label)
 SELECT id, printf('%08x-0000-4000-8000-%012x', id * 2654435761 % 4294967296, id), kind, state, 0, host_id, build_id,
-  1790000000000000000 + day * 86400000000000, 1790000060000000000 + day * 86400000000000,
-  1790000060000000000 + day * 86400000000000, NULL,
+  1790000000000000000 + CAST(day * 86400 AS INTEGER) * 1000000000, 1790000060000000000 + CAST(day * 86400 AS INTEGER) * 1000000000,
+  1790000060000000000 + CAST(day * 86400 AS INTEGER) * 1000000000, NULL,
   '["rml-bench","decoder","--label","<script>alert(1)</script>"]', '{"RML_CPU":"avx2"}', 0, label FROM new_run;
 INSERT INTO run_env(run_id, phase, key, value, reason)
 SELECT id, 'start', 'kernel', 'Linux 6.1 <x>', NULL FROM new_run
@@ -127,8 +128,8 @@ SELECT 4, b.id, h.id, 'wall_ns', 'sign test', 61, 1 + CAST(substr(b.name, 7) AS 
 FROM new_result AS b JOIN new_result AS h ON h.name = b.name AND h.run_id = 4 AND h.arm = 'head' WHERE b.run_id = 4 AND b.arm = 'base';
 
 INSERT INTO eval_metric(run_id, task, metric, value, stderr, n, model_id, arithmetic, k_dtype, v_dtype)
-SELECT 7, 'wiki ' || id, 'ppl', 18 + 6.0e8 / (file_bytes + 1e8), 0.2, 1000, id, 'f32', 'f32', 'f32' FROM model
-UNION ALL SELECT 7, 'wiki ' || id, 'kld_mean', 4e-5 * (270888000.0 / file_bytes) * (270888000.0 / file_bytes) * (270888000.0 / file_bytes), 1e-6, 1000, id, 'f32', 'f32', 'f32'
+SELECT CASE id WHEN 1 THEN 7 ELSE 8 + id END, 'wiki', 'ppl', 18 + 6.0e8 / (file_bytes + 1e8), 0.2, 1000, id, 'f32', 'f32', 'f32' FROM model
+UNION ALL SELECT CASE id WHEN 1 THEN 7 ELSE 8 + id END, 'wiki', 'kld_mean', 4e-5 * (270888000.0 / file_bytes) * (270888000.0 / file_bytes) * (270888000.0 / file_bytes), 1e-6, 1000, id, 'f32', 'f32', 'f32'
 FROM model WHERE id <= 4;
 INSERT INTO golden(run_id, model_id, name, kind, arithmetic, k_dtype, v_dtype, isa, threads, n_positions, max_abs_error,
   max_logsumexp_error, tolerance, first_bad, passed) VALUES

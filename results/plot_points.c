@@ -1,0 +1,320 @@
+/*
+ * Charts of labelled points: memory against speed, quality against size and speed, roofline.
+ */
+#include "results/plot_kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/store_private.h"
+
+/* What tells a point from the others of its panel. */
+static void label_points(struct chart *chart, unsigned mask)
+{
+    for (size_t i = 0; i < chart->n; i++) {
+        unsigned here = 0;
+        struct chart_point *p = &chart->points[i];
+        for (size_t k = 0; k < chart->n; k++) {
+            for (int d = 0; d < CHART_N_DIMS && chart->points[k].panel == p->panel &&
+                            !(chart->points[k].marks & MARK_ROOF);
+                 d++)
+                here |= (unsigned)(chart->points[k].dim[d] != p->dim[d]) << d;
+        }
+        char name[256];
+        chart_name(p, mask & here, ", ", name, sizeof name);
+        if (!(p->marks & MARK_ROOF))
+            p->label = chart_format(chart, "%s%s%s", name, p->marks & MARK_UNSTABLE ? "*" : "",
+                                    p->marks & MARK_WRONG ? " wrong" : "");
+    }
+}
+
+/* Panels take half of the width when names are short; then labels find places in the pixels that
+ * the scripts give a panel. */
+static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned named,
+                   enum chart_axis x, enum chart_axis y, const char *sql, FILE *data)
+{
+    size_t longest = 0;
+    label_points(chart, named);
+    for (size_t i = 0; i < chart->n; i++) {
+        const char *label = chart->points[i].label;
+        longest = label && strlen(label) > longest ? strlen(label) : longest;
+    }
+    bool is_roofline = strcmp(kind->script, "roofline") == 0;
+    chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_roofline ? 2 : 1;
+    chart_place_labels(chart, x, y, chart->n_columns > 1 ? 320 : 715, is_roofline ? 380 : 230);
+    return plot_finish(chart, kind, sql, data);
+}
+
+/* ---- Memory against speed ------------------------------------------------------------------ */
+
+static void take_memory(struct chart_point *p, const struct plot_figures *f, struct chart *chart)
+{
+    (void)chart;
+    p->x = (isnan(f->rss_bytes) ? f->model_bytes + fmax(f->kv_bytes, 0) : f->rss_bytes) / 1e6;
+    p->y = f->tokens_per_second;
+    p->lo = f->tokens_per_second_lo;
+    p->hi = f->tokens_per_second_hi;
+}
+
+bool plot_export_memory(const struct plot_kind *kind, struct store *store,
+                        const struct plot_selection *selection, FILE *data, struct rml_error *err)
+{
+    static const struct chart_layout layout = {.ignored = DIM(WORK),
+                                               .series = DIM(ENGINE) | DIM(MODEL) | DIM(WEIGHTS) |
+                                                         DIM(ARITHMETIC) | DIM(KV) | DIM(ISA) |
+                                                         DIM(ARM) | DIM(BUILD)};
+    struct chart chart;
+    char *sql = NULL;
+    chart_init(&chart);
+    bool ok = plot_load(&chart, store, selection,
+                        "(arm IS NULL OR ?1 IS NOT NULL) AND tokens_per_second IS NOT NULL"
+                        " AND coalesce(rss_bytes, model_bytes) IS NOT NULL",
+                        PLOT_FAMILIES, take_memory, &sql, err);
+    if (ok && chart.n == 0)
+        ok =
+            plot_nothing(store, selection,
+                         "measured case with a size in memory (rml-bench decoder makes some)", err);
+    if (ok && (ok = chart_arrange(&chart, &layout, err))) {
+        chart.title = "Memory and speed";
+        chart.x_label = "memory in MB";
+        chart.y_label = "tokens/s";
+        ok = finish(&chart, kind, layout.series, AXIS_ZERO, AXIS_ZERO, sql, data);
+    }
+    free(sql);
+    chart_release(&chart);
+    return ok;
+}
+
+/* ---- Quality --------------------------------------------------------------------------------- */
+
+/* The latest value of each metric of each checkpoint and setting, with the size of the
+ * checkpoint and its fastest decoding. Parameters as those of plot_load. */
+static const char quality_sql[] =
+    "WITH speed AS MATERIALIZED (SELECT model_id, max(tokens_per_second) AS tokens_per_second"
+    " FROM v_chart WHERE suite = 'decoder' AND n_gen > 0 AND engine = 'rml' AND NOT is_wrong"
+    " AND status IN ('ok', 'unstable') AND model_id IS NOT NULL GROUP BY model_id),"
+    " metric AS (SELECT e.*, u.uuid AS run_uuid, u.start_ns, h.hostname, h.cpu_model,"
+    "  h.fingerprint AS host_fingerprint, b.version, b.git_commit, m.file_name AS model,"
+    "  m.file_bytes, m.arch, m.n_params, m.weight_dtype, u.state,"
+    "  row_number() OVER (PARTITION BY e.task, e.metric, e.model_id, e.arithmetic, e.k_dtype,"
+    "   e.v_dtype ORDER BY u.start_ns DESC, e.id DESC) AS age"
+    " FROM eval_metric AS e JOIN run AS u ON u.id = e.run_id JOIN host AS h ON h.id = u.host_id"
+    " JOIN build AS b ON b.id = u.build_id JOIN model AS m ON m.id = e.model_id"
+    " WHERE e.metric IN ('ppl', 'word_perplexity', 'kld_mean') AND e.value IS NOT NULL"
+    " AND (u.state = 'complete' OR ?1 IS NOT NULL)"
+    " AND (?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(?1)"
+    "  WHERE substr(u.uuid, 1, length(value)) = value))"
+    " AND (?2 IS NULL OR h.hostname GLOB ?2 OR h.fingerprint GLOB ?2)"
+    " AND (?6 IS NULL OR m.file_name GLOB ?6) AND u.start_ns >= ?7)"
+    " SELECT task, metric, value, stderr, n, arithmetic, k_dtype, v_dtype, model, file_bytes, arch,"
+    " n_params, weight_dtype, run_uuid, start_ns, cpu_model, hostname, version, git_commit,"
+    " tokens_per_second"
+    " FROM metric LEFT JOIN speed ON speed.model_id = metric.model_id WHERE age = 1"
+    " ORDER BY start_ns, metric.id";
+
+enum {
+    Q_TASK,
+    Q_METRIC,
+    Q_VALUE,
+    Q_STDERR,
+    Q_N,
+    Q_ARITHMETIC,
+    Q_K_DTYPE,
+    Q_V_DTYPE,
+    Q_MODEL,
+    Q_FILE_BYTES,
+    Q_ARCH,
+    Q_N_PARAMS,
+    Q_WEIGHTS,
+    Q_RUN_UUID,
+    Q_START_NS,
+    Q_CPU_MODEL,
+    Q_HOSTNAME,
+    Q_VERSION,
+    Q_GIT_COMMIT,
+    Q_SPEED
+};
+
+/* One point over the size, and one over the speed when that is known. */
+static void add_metric(struct chart *chart, sqlite3_stmt *stmt)
+{
+    for (int over_speed = 0; over_speed < 2; over_speed++) {
+        double x = plot_column_number(stmt, over_speed ? Q_SPEED : Q_FILE_BYTES);
+        struct chart_point *p = isnan(x) ? NULL : chart_add(chart);
+        if (!p)
+            continue;
+        const char *k = plot_column_text(stmt, Q_K_DTYPE), *v = plot_column_text(stmt, Q_V_DTYPE);
+        double error = plot_column_number(stmt, Q_STDERR);
+        p->x = over_speed ? x : x / 1e6;
+        p->y = plot_column_number(stmt, Q_VALUE);
+        if (!isnan(error)) {
+            p->lo = p->y - 1.96 * error;
+            p->hi = p->y + 1.96 * error;
+            p->coverage = 0.95;
+        }
+        p->n = sqlite3_column_int64(stmt, Q_N);
+        p->dim[DIM_CASE] = chart_format(chart, "%s of %s", plot_column_text(stmt, Q_METRIC),
+                                        plot_column_text(stmt, Q_TASK));
+        p->dim[DIM_WORK] = over_speed ? "speed" : "size";
+        p->dim[DIM_ENGINE] = over_speed ? "over decoded tokens/s" : "over file size in MB";
+        p->dim[DIM_MODEL] = p->file = chart_text(chart, plot_column_text(stmt, Q_MODEL));
+        p->family = plot_family(chart, plot_column_text(stmt, Q_ARCH),
+                                plot_column_number(stmt, Q_N_PARAMS), p->file);
+        p->dim[DIM_WEIGHTS] = chart_text(chart, plot_column_text(stmt, Q_WEIGHTS));
+        if (plot_column_text(stmt, Q_ARITHMETIC)[0])
+            p->dim[DIM_ARITHMETIC] =
+                chart_format(chart, "%s arithmetic", plot_column_text(stmt, Q_ARITHMETIC));
+        if (*k)
+            p->dim[DIM_KV] = strcmp(k, v) == 0 ? chart_format(chart, "kv %s", k)
+                                               : chart_format(chart, "kv %s:%s", k, v);
+        p->machine = plot_machine(chart, plot_column_text(stmt, Q_CPU_MODEL),
+                                  plot_column_text(stmt, Q_HOSTNAME));
+        p->program = chart_format(chart, "rml %s %.9s", plot_column_text(stmt, Q_VERSION),
+                                  plot_column_text(stmt, Q_GIT_COMMIT));
+        p->run_uuid = chart_text(chart, plot_column_text(stmt, Q_RUN_UUID));
+        p->start_ns = plot_column_number(stmt, Q_START_NS);
+    }
+}
+
+bool plot_export_quality(const struct plot_kind *kind, struct store *store,
+                         const struct plot_selection *selection, FILE *data, struct rml_error *err)
+{
+    static const struct chart_layout layout = {
+        .ignored = DIM(WORK), .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC) | DIM(KV)};
+    struct chart chart;
+    struct query q;
+    chart_init(&chart);
+    query_init(&q, store, quality_sql);
+    plot_bind(&q, selection);
+    while (query_step(&q) && !chart.no_memory)
+        add_metric(&chart, q.stmt);
+    bool ok = query_release(&q, "reading metrics", err);
+    if (ok && chart.n == 0)
+        ok = plot_nothing(store, selection,
+                          "perplexity or KL divergence of a known checkpoint (rml-eval perplexity "
+                          "and rml-eval kld make some)",
+                          err);
+    plot_use_families(&chart);
+    if (ok && (ok = chart_arrange(&chart, &layout, err))) {
+        chart.title = "Quality against size and speed";
+        chart.y_label = "less is better";
+        ok = finish(&chart, kind, layout.series, AXIS_AUTO, AXIS_AUTO, quality_sql, data);
+    }
+    chart_release(&chart);
+    return ok;
+}
+
+/* ---- Roofline --------------------------------------------------------------------------------- */
+
+static void take_roofline(struct chart_point *p, const struct plot_figures *f, struct chart *chart)
+{
+    (void)chart;
+    p->x = f->flops_per_second / f->bytes_per_second;
+    p->y = f->flops_per_second / 1e9;
+    if (strncmp(p->dim[DIM_CASE], "roof ", 5) == 0) {
+        p->marks |= MARK_ROOF;
+        p->y = (isnan(f->flops_per_second) ? f->bytes_per_second : f->flops_per_second) / 1e9;
+    }
+}
+
+static bool same_machine(const struct chart_point *p, const struct chart_point *q)
+{
+    return p->dim[DIM_THREADS] == q->dim[DIM_THREADS] && p->dim[DIM_HOST] == q->dim[DIM_HOST];
+}
+
+/* Turns each roof into the two ends of its line: bandwidth rises to the highest peak, a peak runs
+ * from where bandwidth reaches it. Roofs without work under them go. */
+static void draw_roofs(struct chart *chart)
+{
+    size_t n = chart->n, kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct chart_point roof = chart->points[i];
+        if (!(roof.marks & MARK_ROOF))
+            continue;
+        double least = INFINITY, most = 0, bandwidth = NAN, peak = 0;
+        for (size_t k = 0; k < n; k++) {
+            const struct chart_point *q = &chart->points[k];
+            if (!same_machine(&roof, q))
+                continue;
+            if (!(q->marks & MARK_ROOF)) {
+                least = fmin(least, q->x);
+                most = fmax(most, q->x);
+            } else if (strstr(q->dim[DIM_CASE], "bandwidth")) {
+                bandwidth = q->y;
+            } else {
+                peak = fmax(peak, q->y);
+            }
+        }
+        if (!(most > 0))
+            continue;
+        bool is_bandwidth = strstr(roof.dim[DIM_CASE], "bandwidth") != NULL;
+        double from = fmin(least, peak > 0 && bandwidth > 0 ? peak / bandwidth : least) / 2;
+        double to = fmax(most, peak > 0 && bandwidth > 0 ? peak / bandwidth : most) * 4;
+        double ends[2] = {is_bandwidth    ? from
+                          : bandwidth > 0 ? roof.y / bandwidth
+                                          : from,
+                          is_bandwidth && peak > 0 ? peak / bandwidth : to};
+        const char *label = chart_format(chart, is_bandwidth ? "%s %.3g GB/s" : "%s %.3g G/s",
+                                         roof.dim[DIM_CASE] + strlen("roof "), roof.y);
+        for (int end = 0; end < 2; end++) {
+            struct chart_point *p = chart_add(chart);
+            if (!p)
+                return;
+            *p = roof;
+            p->x = ends[end];
+            p->y = is_bandwidth ? bandwidth * ends[end] : roof.y;
+            p->label = end == !is_bandwidth ? label : NULL;
+            for (int d = 0; d < CHART_N_DIMS; d++)
+                if (!((DIM(CASE) | DIM(THREADS) | DIM(HOST)) >> d & 1))
+                    p->dim[d] = "";
+        }
+    }
+    /* the rows that the lines were made of, and points that have no intensity */
+    for (size_t i = 0; i < chart->n; i++) {
+        const struct chart_point *p = &chart->points[i];
+        if (i < n && (p->marks & MARK_ROOF || !(p->x > 0) || !(p->y > 0)))
+            continue;
+        chart->points[kept++] = *p;
+    }
+    chart->n = kept;
+}
+
+bool plot_export_roofline(const struct plot_kind *kind, struct store *store,
+                          const struct plot_selection *selection, FILE *data, struct rml_error *err)
+{
+    static const struct chart_layout layout = {
+        .series = (unsigned)~(DIM(THREADS) | DIM(HOST)),
+    };
+    struct chart chart;
+    char *sql = NULL;
+    size_t n_roofs = 0, n_points = 0;
+    chart_init(&chart);
+    bool ok = plot_load(&chart, store, selection,
+                        "(arm IS NULL OR ?1 IS NOT NULL) AND engine = 'rml' AND NOT is_wrong AND"
+                        " (suite = 'roof' OR (flops_per_second > 0 AND bytes_per_second > 0))",
+                        0, take_roofline, &sql, err);
+    if (ok)
+        draw_roofs(&chart);
+    for (size_t i = 0; i < chart.n; i++) {
+        n_roofs += (chart.points[i].marks & MARK_ROOF) != 0;
+        n_points += !(chart.points[i].marks & MARK_ROOF);
+    }
+    if (ok && (n_roofs == 0 || n_points == 0))
+        ok = plot_nothing(store, selection,
+                          n_points == 0
+                              ? "measured case with bytes and operations (rml-bench attention "
+                                "makes some)"
+                              : "measured roof of the threads that cases ran with (rml-bench roof "
+                                "makes them)",
+                          err);
+    if (ok && (ok = chart_arrange(&chart, &layout, err))) {
+        chart.title = "Roofline: operations per second and per byte";
+        chart.x_label = "operations per byte";
+        chart.y_label = "G operations/s";
+        ok = finish(&chart, kind, layout.series & ~DIM(WORK), AXIS_LOG, AXIS_LOG, sql, data);
+    }
+    free(sql);
+    chart_release(&chart);
+    return ok;
+}
