@@ -332,6 +332,10 @@ build-tests: programs $(UNIT_TESTS) ## build the tests without running them
 run-tests: build-tests ## run the tests without looking for missing packages
 	@ci/run-tests $(B) $(UNIT_TESTS) $(BATS)
 
+.PHONY: test-browser
+test-browser: programs ## the report in Chromium, light and dark; skipped where there is none
+	@results/tests/check-report-in-browser $(B)
+
 .PHONY: run-unit-tests
 run-unit-tests: $(UNIT_TESTS) ## only the unit tests; with FLAVOUR=asan under sanitizers
 	@ci/run-tests $(B) $(UNIT_TESTS)

@@ -13,6 +13,7 @@ int results_merge_main(int argc, char **argv);
 int results_import_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
+int results_report_main(int argc, char **argv);
 
 /* The option --db of every command: there is no --no-db for a program that reads. */
 #define RESULTS_KEY_DB (CLI_OWN_KEY + 100)

@@ -37,6 +37,9 @@ bool plot_draw(const struct plot_kind *kind, struct store *store,
                const struct plot_selection *selection, const char *output, const char *data_output,
                struct rml_error *err);
 
+/* True when plot_draw failed because there is nothing to draw. */
+bool plot_is_empty(const struct rml_error *err, const struct store *store);
+
 /* True when the ending is one that plot_draw knows. */
 bool plot_output_is_known(const char *output);
 

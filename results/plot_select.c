@@ -1,4 +1,4 @@
-#include "results/plot_select.h"
+#include "results/plot.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -350,4 +350,9 @@ const char *plot_value_label(struct chart *chart, double x, unsigned marks)
     if (x >= 99950)
         return chart_format(chart, "%.0fk%s", x / 1000, star);
     return chart_format(chart, x >= 99.95 ? "%.0f%s" : "%.3g%s", x, star);
+}
+
+bool plot_is_empty(const struct rml_error *err, const struct store *store)
+{
+    return err->code == RML_NOT_FOUND && strcmp(err->file, store_file(store)) == 0;
 }

@@ -14,6 +14,7 @@ static const struct cli_command commands[] = {
      results_import_main},
     {"check", "is the database sound, and which runs died", results_check_main},
     {"plot", "draw a chart with gnuplot", results_plot_main},
+    {"report", "one HTML page with all of it", results_report_main},
     {0},
 };
 

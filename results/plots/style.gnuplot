@@ -26,7 +26,7 @@ rows = (n_panels + columns - 1) / columns
 # their room whatever the number of rows.
 width = 800.0
 top = 120.0
-height = top + (ARG3 + 95) * rows - 20
+height = top + (ARG3 + 112) * rows - 62
 text_lines = 24
 
 if (ending eq ".svg") {
@@ -71,7 +71,7 @@ if (text) {
     set grid ytics lt 1 lc rgb "#dddddd" lw 1
     set multiplot layout rows, columns \
         margins screen 70 / width, 1 - 15 / width, 55 / height, 1 - (top - 5) / height \
-        spacing screen 75 / width, 95 / height
+        spacing screen 75 / width, 112 / height
 }
 set label 1 chart_title at screen 0.5, screen screen_y(16, 1) center font (text ? "" : ",13")
 set label 2 line1 at screen 0.5, screen screen_y(36, 2) center font small
