@@ -11,6 +11,8 @@ int results_list_main(int argc, char **argv);
 int results_show_main(int argc, char **argv);
 int results_merge_main(int argc, char **argv);
 int results_import_main(int argc, char **argv);
+int results_compare_main(int argc, char **argv);
+int results_history_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
 int results_report_main(int argc, char **argv);

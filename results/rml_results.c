@@ -9,6 +9,8 @@ static const struct cli_command commands[] = {
     {"list", "the runs, newest first", results_list_main},
     {"show", "one run: provenance, environment, results, goldens, scores, verdicts",
      results_show_main},
+    {"compare", "two runs, case by case", results_compare_main},
+    {"history", "a case over time, and where it changed", results_history_main},
     {"merge", "take the runs of other databases into this one", results_merge_main},
     {"import", "take over files of llama-bench, Google Benchmark or hyperfine",
      results_import_main},
