@@ -13,6 +13,10 @@ int results_merge_main(int argc, char **argv);
 int results_import_main(int argc, char **argv);
 int results_compare_main(int argc, char **argv);
 int results_history_main(int argc, char **argv);
+int results_export_main(int argc, char **argv);
+int results_annotate_main(int argc, char **argv);
+int results_prune_main(int argc, char **argv);
+int results_migrate_main(int argc, char **argv);
 int results_check_main(int argc, char **argv);
 int results_plot_main(int argc, char **argv);
 int results_report_main(int argc, char **argv);
@@ -32,5 +36,8 @@ const char *results_db_argument(struct argp_state *state, const char *arg);
 
 /* Opens the database that --db (NULL: not given) means for reading; NULL with an error. */
 struct store *results_open(const char *db, struct rml_error *err);
+
+/* For changing it; it must be there. */
+struct store *results_open_writable(const char *db, struct rml_error *err);
 
 #endif

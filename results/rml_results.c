@@ -3,7 +3,10 @@
  */
 #include "results/commands.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <string.h>
+#include <unistd.h>
 
 static const struct cli_command commands[] = {
     {"list", "the runs, newest first", results_list_main},
@@ -14,6 +17,10 @@ static const struct cli_command commands[] = {
     {"merge", "take the runs of other databases into this one", results_merge_main},
     {"import", "take over files of llama-bench, Google Benchmark or hyperfine",
      results_import_main},
+    {"export", "results or samples as CSV or JSON", results_export_main},
+    {"annotate", "note what is known about a case, a machine or a commit", results_annotate_main},
+    {"prune", "delete old runs", results_prune_main},
+    {"migrate", "bring an older schema up to date, keeping a copy", results_migrate_main},
     {"check", "is the database sound, and which runs died", results_check_main},
     {"plot", "draw a chart with gnuplot", results_plot_main},
     {"report", "one HTML page with all of it", results_report_main},
@@ -21,7 +28,7 @@ static const struct cli_command commands[] = {
 };
 
 static const struct cli_program program = {
-    .summary = "Shows what is in the results database.",
+    .summary = "Shows, compares and keeps what is in the results database.",
     .commands = commands,
 };
 
@@ -36,6 +43,18 @@ struct store *results_open(const char *db, struct rml_error *err)
 {
     char path[PATH_MAX];
     return store_path(db, path, sizeof path, err) ? store_open(path, STORE_READ, err) : NULL;
+}
+
+struct store *results_open_writable(const char *db, struct rml_error *err)
+{
+    char path[PATH_MAX];
+    if (!store_path(db, path, sizeof path, err))
+        return NULL;
+    if (access(path, F_OK) != 0) {
+        rmli_fail(err, RML_NOT_FOUND, path, -1, "no results database there: %s", strerror(errno));
+        return NULL;
+    }
+    return store_open(path, STORE_WRITE, err);
 }
 
 int main(int argc, char **argv)
