@@ -40,14 +40,43 @@ static void remark(const json_t *history, const json_t *point, size_t index, cha
                          row_text(note, "note"));
 }
 
+/* Annotations that name no commit. */
+static void print_general_notes(const json_t *annotations)
+{
+    struct cli_table *table = cli_table_create("<note|<");
+    const json_t *annotation;
+    size_t i, n = 0;
+    json_array_foreach(annotations, i, annotation)
+    {
+        if (row_text(annotation, "commit_sha"))
+            continue;
+        n++;
+        cell_text(table, row_text(annotation, "kind"));
+        cli_table_cell(table, "%s%s", row_text(annotation, "note"),
+                       json_is_true(json_object_get(annotation, "is_expired")) ? " (expired)" : "");
+    }
+    if (n > 0) {
+        putchar('\n');
+        cli_table_print(table, stdout);
+    }
+    cli_table_destroy(table);
+}
+
 static void print_history(const json_t *history)
 {
     const char *arm = row_text(history, "arm"), *hostname = row_text(history, "hostname");
-    const json_t *points = json_object_get(history, "points"), *point, *annotation;
+    const json_t *points = json_object_get(history, "points"), *point;
     size_t i;
-    printf("%s%s%s\n", row_text(history, "case_key"), arm ? " arm=" : "", arm ? arm : "");
-    printf("on %s, %s, host %.12s\n", hostname && *hostname ? hostname : "a host without a name",
-           row_text(history, "cpu_model"), row_text(history, "host_fingerprint"));
+    /* By way of a table, which makes text of a hostile database printable. */
+    struct cli_table *head = cli_table_create("<case|<host|<processor|<fingerprint");
+    cli_table_cell(head, "%s%s%s", row_text(history, "case_key"), arm ? " arm=" : "",
+                   arm ? arm : "");
+    cell_text(head, hostname);
+    cell_text(head, row_text(history, "cpu_model"));
+    cli_table_cell(head, "%.12s", row_text(history, "host_fingerprint"));
+    cli_table_print(head, stdout);
+    cli_table_destroy(head);
+    putchar('\n');
     struct cli_table *table = cli_table_create("<measured|<run|<build|>n|>median [95 %]|<status|<");
     json_array_foreach(points, i, point)
     {
@@ -68,10 +97,7 @@ static void print_history(const json_t *history)
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);
-    json_array_foreach(json_object_get(history, "annotations"), i,
-                       annotation) if (!row_text(annotation, "commit_sha"))
-        printf("%s: %s%s\n", row_text(annotation, "kind"), row_text(annotation, "note"),
-               json_is_true(json_object_get(annotation, "is_expired")) ? " (expired)" : "");
+    print_general_notes(json_object_get(history, "annotations"));
     double left_out = row_real(history, "n_left_out"), cut = row_real(history, "n_cut");
     if (left_out > 0)
         printf("%.0f results without a figure, or wrong, are left out\n", left_out);

@@ -195,5 +195,10 @@ char *row_case_label(const json_t *row)
     int n = asprintf(&whole, "%s%s%s%s%s%s", label, model ? " " : "", model ? model : "",
                      arm ? " [" : "", arm ? arm : "", arm ? "]" : "");
     free(label);
-    return n < 0 ? NULL : whole;
+    if (n < 0)
+        return NULL;
+    for (char *p = whole; *p; p++) /* it may come from a hostile database */
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    return whole;
 }

@@ -82,7 +82,7 @@ gone() { rml-results prune --db a.db --json "$@" | sed -n 's/.*"run": "0*\([1-9]
     grep -q 'infra .* 2030-02-01 12:00:00Z  kernel 6.1$' table
     rml-results annotate --list --json --db a.db >out.json
     [ "$(json out.json "json_array_length(d, '\$.annotations')")" -eq 4 ]
-    rml-results history x --db a.db | grep -q '^mute: quiet$'
+    rml-results history x --db a.db | grep -q '^mute *quiet$'
     rml-results annotate --delete 2 --db a.db
     [ "$(sqlite3 a.db 'SELECT count(*) FROM annotation')" -eq 3 ]
     try rml-results annotate --delete 2 --db a.db

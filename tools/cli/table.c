@@ -68,6 +68,11 @@ void cli_table_cell(struct cli_table *table, const char *format, ...)
     if (vasprintf(&cell, format, args) < 0)
         cell = NULL;
     va_end(args);
+    /* What is shown may come from a hostile file: it does not drive the terminal, or break the
+     * line. */
+    for (char *p = cell; p && *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
     add(table, cell);
 }
 

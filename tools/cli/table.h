@@ -17,7 +17,7 @@ struct cli_table;
 struct cli_table *cli_table_create(const char *headings);
 void cli_table_destroy(struct cli_table *table); /* NULL is allowed */
 
-/* The next cell; rows fill from left to right. */
+/* The next cell; rows fill from left to right. Control characters become '?'. */
 void cli_table_cell(struct cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Headings, then rows; two blanks between columns, none at the end of a line. */

@@ -25,3 +25,17 @@ Test(table, columns_line_up)
                            "long name       2  a longer verdict\n");
     free(text);
 }
+
+Test(table, cells_cannot_drive_a_terminal)
+{
+    struct cli_table *table = cli_table_create("<name");
+    cli_table_cell(table, "a\033[2Jb\nc\177");
+    char *text = NULL;
+    size_t n = 0;
+    FILE *stream = open_memstream(&text, &n);
+    cli_table_print(table, stream);
+    fclose(stream);
+    cli_table_destroy(table);
+    cr_expect_str_eq(text, "name\na?[2Jb?c?\n");
+    free(text);
+}
