@@ -134,12 +134,12 @@ static uint64_t next_random(uint64_t *state)
 
 static void shuffle(struct search *s, uint64_t *state)
 {
-    for (size_t i = s->n - 1; i > 0; i--) {
-        size_t j = (size_t)(next_random(state) % (i + 1));
-        double value = s->values[i];
-        size_t rank = s->ranks[i];
-        s->values[i] = s->values[j];
-        s->ranks[i] = s->ranks[j];
+    for (size_t n = s->n; n > 1; n--) {
+        size_t j = (size_t)(next_random(state) % n);
+        double value = s->values[n - 1];
+        size_t rank = s->ranks[n - 1];
+        s->values[n - 1] = s->values[j];
+        s->ranks[n - 1] = s->ranks[j];
         s->values[j] = value;
         s->ranks[j] = rank;
     }

@@ -175,7 +175,7 @@ static bool add_repetition(struct import *import, const json_t *entry, size_t i,
                            struct import_row *row)
 {
     const json_t *iterations = json_object_get(entry, "iterations");
-    double real_ns, cpu_ns;
+    double real_ns = NAN, cpu_ns = NAN;
     char place[64];
     if (!json_is_integer(iterations) || json_integer_value(iterations) < 1)
         return bad(import, i, "iterations", "a whole number of at least 1");
@@ -210,7 +210,7 @@ static bool add_aggregate(struct import *import, const json_t *entry, size_t i,
         return metric != NULL;
     if (strcmp(name, "median") != 0)
         return true;
-    double real_ns, cpu_ns;
+    double real_ns = NAN, cpu_ns = NAN;
     return read_times(import, entry, i, &real_ns, &cpu_ns) &&
            import_add_sample(import, row, AGGREGATE_ITERS,
                              llround(fmax(real_ns * AGGREGATE_ITERS, 1)), -1) &&
