@@ -5,5 +5,7 @@
 #define EVAL_EVAL_COMMANDS_H
 
 int eval_perplexity_main(int argc, char **argv);
+int eval_choices_main(int argc, char **argv);
+int eval_loglik_main(int argc, char **argv);
 
 #endif

@@ -8,6 +8,8 @@ int main(int argc, char **argv)
 {
     static const struct cli_command commands[] = {
         {"perplexity", "how well a checkpoint predicts texts", eval_perplexity_main},
+        {"choices", "which of several continuations is the likeliest", eval_choices_main},
+        {"loglik", "log-likelihoods of given continuations", eval_loglik_main},
         {0},
     };
     static const struct cli_program program = {
