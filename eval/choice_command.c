@@ -86,18 +86,18 @@ error_t choice_command_parse(struct choice_command *command, int key, char *arg,
 
 /* ---- Running ----------------------------------------------------------------------------------- */
 
-static json_t *settings_json(const struct choice_command *command,
-                             const struct eval_engine *engine, const struct choice_items *items)
+static json_t *settings_json(const struct choice_command *command, const struct eval_engine *engine,
+                             const struct choice_items *items)
 {
     static const char *const boundaries[] = {"reencode", "skip", "error"};
     static const char *const overlongs[] = {"truncate", "skip", "error"};
     json_t *json = eval_settings_json(engine, &command->options, &command->eval_options);
-    json_t *own = json_pack(
-        "{sI ss ss ss ss sb ss}", "n_ctx", (json_int_t)command->rules.pair.max_length, "format",
-        choice_layout_name(command->layout), "delimiter", command->rules.delimiter, "boundary",
-        boundaries[command->rules.pair.boundary], "overlong",
-        overlongs[command->rules.pair.overlong], "mutual_info", command->rules.mutual_info,
-        "items_sha256", items->text_sha256);
+    json_t *own =
+        json_pack("{sI ss ss ss ss sb ss}", "n_ctx", (json_int_t)command->rules.pair.max_length,
+                  "format", choice_layout_name(command->layout), "delimiter",
+                  command->rules.delimiter, "boundary", boundaries[command->rules.pair.boundary],
+                  "overlong", overlongs[command->rules.pair.overlong], "mutual_info",
+                  command->rules.mutual_info, "items_sha256", items->text_sha256);
     json_object_update(json, own);
     json_decref(own);
     return json;
@@ -201,8 +201,9 @@ bool choice_write_items(const struct choice_scored *scored, choice_line_fn *line
     bool ok = true;
     for (size_t i = 0; ok && i < scored->requests->n_slots; i++) {
         json_t *object = line(scored, i, user);
-        ok = object && json_dumpf(object, output.stream,
-                                  JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) == 0 &&
+        ok = object &&
+             json_dumpf(object, output.stream,
+                        JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) == 0 &&
              fputc('\n', output.stream) != EOF;
         json_decref(object);
     }

@@ -18,16 +18,26 @@ struct choice_command {
 
 /* Options of both commands: selection, --boundary, --overlong, --rename, --items. */
 #define CHOICE_COMMAND_OPTIONS                                                                     \
-    {"boundary", CHOICE_KEY_BOUNDARY, "HOW", 0,                                                    \
+    {"boundary",                                                                                   \
+     CHOICE_KEY_BOUNDARY,                                                                          \
+     "HOW",                                                                                        \
+     0,                                                                                            \
      "When a token spans the end of the context and the choice is left without: reencode (the "    \
      "choice alone), skip or error (reencode)",                                                    \
      2},                                                                                           \
-        {"overlong", CHOICE_KEY_OVERLONG, "HOW", 0,                                                \
+        {"overlong",                                                                               \
+         CHOICE_KEY_OVERLONG,                                                                      \
+         "HOW",                                                                                    \
+         0,                                                                                        \
          "When an item is longer than --ctx: truncate (from the left; counted), skip or error "    \
          "(truncate)",                                                                             \
          2},                                                                                       \
-        {"rename", CHOICE_KEY_RENAME, "FIELD=NAME", 0,                                             \
-         "A field of the file has another name: --rename context=question", 2},                    \
+        {"rename",                                                                                 \
+         CHOICE_KEY_RENAME,                                                                        \
+         "FIELD=NAME",                                                                             \
+         0,                                                                                        \
+         "A field of the file has another name: --rename context=question",                        \
+         2},                                                                                       \
         {"items", CHOICE_KEY_ITEMS, "FILE", 0, "Write a line of JSON for each item", 3},           \
         EVAL_OPTION_KEYS
 

@@ -147,8 +147,7 @@ static bool encode_slots(struct builder *b, const struct choice_items *items, si
 
 bool choice_requests_init(struct choice_requests *out, const struct eval_engine *engine,
                           const struct choice_items *items, const size_t *chosen, size_t n_chosen,
-                          const char *file, const struct choice_rules *rules,
-                          struct rml_error *err)
+                          const char *file, const struct choice_rules *rules, struct rml_error *err)
 {
     *out = (struct choice_requests){0};
     struct builder b = {.out = out, .engine = engine, .rules = rules, .file = file};

@@ -16,8 +16,8 @@ struct choice_rules {
 
 /* Where a question's requests are; none when it is skipped. */
 struct choice_slots {
-    size_t item; /* index into the items */
-    size_t first, n; /* requests; with mutual_info the second half are the choices alone */
+    size_t item;             /* index into the items */
+    size_t first, n;         /* requests; with mutual_info the second half are the choices alone */
     enum pair_status status; /* why it is skipped: that of the first choice that has to be */
     size_t n_truncated;      /* ids dropped, the most of any choice */
 };

@@ -62,8 +62,7 @@ static double rate(enum choice_metric metric, const struct choice_item *item,
     case CHOICE_ACC_TOKEN:
         return loglik / (double)eval_n_targets(&requests[i]);
     case CHOICE_ACC_MUTUAL_INFO:
-        return loglik -
-               eval_loglik(&requests[item->n_choices + i], &scores[item->n_choices + i]);
+        return loglik - eval_loglik(&requests[item->n_choices + i], &scores[item->n_choices + i]);
     case CHOICE_ACC_HELLASWAG:
         return hellaswag_score(&requests[i], &scores[i], common);
     default:
@@ -169,9 +168,9 @@ json_t *choice_item_json(const struct choice_items *items, const struct choice_r
     const struct choice_item *item = &items->items[slots->item];
     json_t *line = json_pack("{sO}", "id", item->id);
     if (slots->n == 0) {
-        json_object_set_new(line, "skipped",
-                            json_string(slots->status == PAIR_SKIPPED_OVERLONG ? "overlong"
-                                                                               : "boundary"));
+        json_object_set_new(
+            line, "skipped",
+            json_string(slots->status == PAIR_SKIPPED_OVERLONG ? "overlong" : "boundary"));
         return line;
     }
     json_t *loglik = json_array(), *greedy = json_array(), *n_tokens = json_array();

@@ -42,9 +42,9 @@ static json_t *pair_line(const struct choice_scored *scored, size_t slot, void *
     const struct choice_item *item = &scored->items->items[slots->item];
     json_t *line = json_pack("{sO}", "id", item->id);
     if (slots->n == 0) {
-        json_object_set_new(line, "skipped",
-                            json_string(slots->status == PAIR_SKIPPED_OVERLONG ? "overlong"
-                                                                               : "boundary"));
+        json_object_set_new(
+            line, "skipped",
+            json_string(slots->status == PAIR_SKIPPED_OVERLONG ? "overlong" : "boundary"));
         return line;
     }
     const struct eval_request *request = &scored->requests->requests[slots->first];
@@ -65,12 +65,11 @@ static void print_json(const struct choice_scored *scored, double sum)
     json_t *items = json_array();
     for (size_t i = 0; i < scored->requests->n_slots; i++)
         json_array_append_new(items, pair_line(scored, i, NULL));
-    json_t *json =
-        json_pack("{sI sf sI sI sI so sO}", "n", (json_int_t)scored->requests->n, "loglik_sum", sum,
-                  "n_truncated", (json_int_t)scored->requests->n_truncated, "n_skipped",
-                  (json_int_t)scored->requests->n_skipped, "n_reencoded",
-                  (json_int_t)scored->requests->n_reencoded, "items", items, "settings",
-                  scored->settings);
+    json_t *json = json_pack(
+        "{sI sf sI sI sI so sO}", "n", (json_int_t)scored->requests->n, "loglik_sum", sum,
+        "n_truncated", (json_int_t)scored->requests->n_truncated, "n_skipped",
+        (json_int_t)scored->requests->n_skipped, "n_reencoded",
+        (json_int_t)scored->requests->n_reencoded, "items", items, "settings", scored->settings);
     cli_json_print(json, 17);
     json_decref(json);
 }
