@@ -27,6 +27,27 @@ bool eval_sha256(const void *data, size_t nbytes, char hex[65], struct rml_error
     return true;
 }
 
+bool eval_sha256_of_file(const char *path, char hex[65], struct rml_error *err)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    static unsigned char piece[1 << 16];
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return rmli_fail(err, RML_IO, path, -1, "cannot be opened");
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    bool ok = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+    size_t n;
+    while (ok && (n = fread(piece, 1, sizeof piece, stream)) > 0)
+        ok = EVP_DigestUpdate(hash, piece, n) == 1;
+    ok = ok && !ferror(stream) && EVP_DigestFinal_ex(hash, digest, NULL) == 1;
+    EVP_MD_CTX_free(hash);
+    fclose(stream);
+    if (!ok)
+        return rmli_fail(err, RML_IO, path, -1, "cannot be read");
+    to_hex(digest, hex);
+    return true;
+}
+
 bool request_key_engine(const struct eval_engine *engine, char *text, size_t nbytes)
 {
     int n = snprintf(text, nbytes, "model %s arithmetic %s kv %s:%s isa %s numerics %d",

@@ -1,0 +1,401 @@
+/*
+ * rml-eval kld: how far a checkpoint's distributions are from those of a base.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval_commands.h"
+#include "eval/eval_options.h"
+#include "eval/kld_result.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parse.h"
+#include "tools/cli/report.h"
+
+enum {
+    KEY_PROTOCOL = CLI_OWN_KEY,
+    KEY_STRIDE,
+    KEY_DOCUMENTS,
+    KEY_FIELD,
+    KEY_AGAINST_KV,
+    KEY_AGAINST_ARITHMETIC,
+    KEY_SAVE_BASE
+};
+
+struct arguments {
+    struct cli_options options;
+    struct eval_options eval_options;
+    struct window_settings windows;
+    enum document_kind documents;
+    const char *field, *save_base;
+    bool against_kv, against_arithmetic;
+    struct eval_settings against;
+    char **names; /* [n_names] borrowed from argv */
+    size_t n_names;
+
+    /* From the above. */
+    const char *base, *candidate;
+    bool base_is_file;
+    char **files;
+    size_t n_files;
+};
+
+static const struct argp_option option_table[] = {
+    {"against-kv", KEY_AGAINST_KV, "K[:V]", 0,
+     "The base is the same checkpoint with these cache types", 1},
+    {"against-arithmetic", KEY_AGAINST_ARITHMETIC, "f32|i8", 0,
+     "The base is the same checkpoint in this arithmetic", 1},
+    {"save-base", KEY_SAVE_BASE, "FILE", 0,
+     "Also write the base's rows, to be given as BASE later (4 bytes a token of the vocabulary "
+     "for each token scored)",
+     1},
+    {"protocol", KEY_PROTOCOL, "NAME", 0,
+     "Windows and which of their tokens are scored: llama.cpp, hf-stride or lm-eval (llama.cpp)",
+     2},
+    {"stride", KEY_STRIDE, "N", 0, "Of hf-stride: how far windows move (half of --ctx)", 2},
+    {"documents", KEY_DOCUMENTS, "KIND", 0,
+     "What a document is: file, lines (each line one) or jsonl (a field of each line) (file)", 2},
+    {"field", KEY_FIELD, "NAME", 0, "Of --documents jsonl: the field with the text (text)", 2},
+    EVAL_OPTION_KEYS,
+    {0},
+};
+
+/* Who is base, who candidate, which are texts. */
+static void sort_names(struct arguments *a, struct argp_state *state)
+{
+    bool against = a->against_kv || a->against_arithmetic;
+    size_t n_checkpoints = against ? 1 : 2;
+    if (a->n_names < n_checkpoints)
+        argp_error(state, "expected a base, a candidate and texts, or one checkpoint with an "
+                          "--against option and texts");
+    a->base = a->names[0];
+    a->candidate = a->names[n_checkpoints - 1];
+    a->files = a->names + n_checkpoints;
+    a->n_files = a->n_names - n_checkpoints;
+    a->base_is_file = !against && kld_base_is_file(a->base);
+    if (a->base_is_file && (a->n_files > 0 || a->save_base))
+        argp_error(state, "'%s' is a stored base, which brings its own tokens: expected no %s",
+                   a->base, a->save_base ? "--save-base" : "text");
+    if (a->base_is_file && a->options.ctx > 0)
+        argp_error(state, "'%s' is a stored base, which brings its own context: expected no --ctx",
+                   a->base);
+    if (!a->base_is_file && a->n_files == 0)
+        argp_error(state, "expected at least one text");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    switch (key) {
+    case KEY_PROTOCOL:
+        if (!protocol_parse(arg, &a->windows.protocol))
+            argp_error(state, "--protocol: '%s' found, expected llama.cpp, hf-stride or lm-eval",
+                       arg);
+        return 0;
+    case KEY_STRIDE:
+        a->windows.stride = (size_t)cli_arg_u64(state, "--stride", arg, 1, 1 << 24);
+        return 0;
+    case KEY_DOCUMENTS:
+        if (!document_kind_parse(arg, &a->documents))
+            argp_error(state, "--documents: '%s' found, expected file, lines or jsonl", arg);
+        return 0;
+    case KEY_FIELD:
+        a->field = arg;
+        return 0;
+    case KEY_AGAINST_KV:
+        cli_arg_kv(state, "--against-kv", arg, &a->against.k_dtype, &a->against.v_dtype);
+        a->against_kv = true;
+        return 0;
+    case KEY_AGAINST_ARITHMETIC:
+        if (!rml_arithmetic_parse(arg, &a->against.arithmetic))
+            argp_error(state, "--against-arithmetic: '%s' found, expected f32 or i8", arg);
+        a->against_arithmetic = true;
+        return 0;
+    case KEY_SAVE_BASE:
+        a->save_base = cli_arg_output(state, "--save-base", arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        a->names[a->n_names++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (a->windows.stride > 0 && a->windows.protocol != PROTOCOL_HF_STRIDE)
+            argp_error(state, "--stride is of --protocol hf-stride");
+        if (a->field && a->documents != DOCUMENT_JSONL)
+            argp_error(state, "--field is of --documents jsonl");
+        sort_names(a, state);
+        return eval_options_parse(&a->eval_options, key, arg, state);
+    default:
+        return eval_options_parse(&a->eval_options, key, arg, state);
+    }
+}
+
+static const struct argp kld_argp = {
+    .options = option_table,
+    .parser = parse,
+    .args_doc = "BASE CANDIDATE [FILE...]\nCHECKPOINT --against-kv K[:V] FILE...",
+    .doc = "Kullback-Leibler divergence of a candidate's next-token distributions from a base's, "
+           "over the whole vocabulary.\n\n"
+           "BASE is a checkpoint, run beside the candidate with no file between, or a stored base "
+           "(of --save-base or of llama.cpp), which brings its own tokens. With --against options "
+           "one checkpoint is compared with itself, those settings being the base.\v"
+           "Example: what a quantisation costs, and what an 8-bit cache costs:\n\n"
+           "  rml-eval kld model-f16.gguf model-q4_k.gguf wiki.test.raw\n"
+           "  rml-eval kld model.gguf --kv i8 --against-kv f32 wiki.test.raw"};
+
+/* ---- Sides -------------------------------------------------------------------------------------- */
+
+/* What both sides have while they run. */
+struct sides {
+    struct eval_engine candidate, base_engine; /* the latter all zero when the base is a file */
+    struct kld_base base;
+    struct documents documents;
+    struct windows windows;
+    const struct eval_request *requests; /* [n] all windows */
+    size_t n;
+};
+
+static bool settle(struct arguments *a, const struct eval_engine *engine, struct rml_error *err)
+{
+    struct window_settings *s = &a->windows;
+    size_t n_context = eval_engine_n_context(engine);
+    size_t by_default = s->protocol == PROTOCOL_LLAMA_CPP                     ? 512
+                        : s->protocol == PROTOCOL_LM_EVAL || n_context < 4096 ? n_context
+                                                                              : 4096;
+    s->n_ctx = a->options.ctx > 0 ? a->options.ctx : by_default;
+    if (s->n_ctx < 3)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "a context of %zu found, expected at least 3", s->n_ctx);
+    if (s->protocol == PROTOCOL_HF_STRIDE && s->stride == 0)
+        s->stride = s->n_ctx / 2;
+    if (s->protocol == PROTOCOL_HF_STRIDE && s->stride >= s->n_ctx)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "a stride of %zu found, expected 1 to %zu", s->stride, s->n_ctx - 1);
+    return true;
+}
+
+/* Two checkpoints are comparable when they mean the same by an id: both vocabularies are of one
+ * size, and both tokenizers give the same ids for every text. */
+static bool check_same_ids(const struct sides *s, const struct windows *other,
+                           struct rml_error *err)
+{
+    for (size_t d = 0; d < s->windows.n_docs; d++) {
+        size_t n = s->windows.docs[d].n_tokens;
+        if (n != other->docs[d].n_tokens ||
+            memcmp(s->windows.ids[d], other->ids[d], n * sizeof(int32_t)) != 0)
+            return rmli_fail(err, RML_FORMAT, s->documents.docs[d].id, -1,
+                             "the tokenizers of base and candidate give different ids, expected "
+                             "the same");
+    }
+    return true;
+}
+
+static bool check_vocabularies(const struct arguments *a, uint32_t base, uint32_t candidate,
+                               struct rml_error *err)
+{
+    return base == candidate ||
+           rmli_fail(err, RML_FORMAT, a->candidate, -1,
+                     "a vocabulary of %u tokens found, expected the base's %u", candidate, base);
+}
+
+static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_thread_pool *pool,
+                             struct rml_error *err)
+{
+    struct eval_settings settings = s->candidate.settings;
+    if (a->against_arithmetic)
+        settings.arithmetic = a->against.arithmetic;
+    if (a->against_kv) {
+        settings.k_dtype = a->against.k_dtype;
+        settings.v_dtype = a->against.v_dtype;
+    }
+    struct windows other = {0};
+    bool ok = eval_engine_init(&s->base_engine, a->base, &settings, pool, err) &&
+              eval_engine_need_tokenizer(&s->base_engine, err) &&
+              eval_engine_need_tokenizer(&s->candidate, err) &&
+              check_vocabularies(a, s->base_engine.n_vocab, s->candidate.n_vocab, err) &&
+              settle(a, &s->base_engine, err) &&
+              windows_init(&s->windows, &s->base_engine, &s->documents, &a->windows, err) &&
+              windows_init(&other, &s->candidate, &s->documents, &a->windows, err) &&
+              check_same_ids(s, &other, err);
+    windows_release(&other);
+    size_t longest = 1;
+    for (size_t w = 0; ok && w < s->windows.n; w++)
+        longest =
+            s->windows.requests[w].n_tokens > longest ? s->windows.requests[w].n_tokens : longest;
+    s->requests = s->windows.requests;
+    s->n = s->windows.n;
+    return ok && kld_base_from_engine(&s->base, &s->base_engine, longest, err);
+}
+
+/* llama.cpp runs its chunks with BOS in place of the first id. */
+static void put_bos(struct sides *s)
+{
+    int32_t bos = rml_tokenizer_bos(s->candidate.tokenizer);
+    for (size_t w = 0; w < s->base.n_windows && rml_tokenizer_adds_bos(s->candidate.tokenizer); w++)
+        ((int32_t *)(uintptr_t)s->base.requests[w].tokens)[0] = bos;
+}
+
+static bool open_base_file(struct arguments *a, struct sides *s, struct rml_error *err)
+{
+    FILE *stream = fopen(a->base, "rb");
+    bool ours = stream && getc(stream) == 'r';
+    if (stream)
+        fclose(stream);
+    if (!eval_engine_need_tokenizer(&s->candidate, err) ||
+        !(ours ? kld_base_open_file(&s->base, a->base, err)
+               : kld_base_open_llama_cpp(&s->base, a->base, err)) ||
+        !check_vocabularies(a, s->base.n_vocab, s->candidate.n_vocab, err))
+        return false;
+    if (!ours)
+        put_bos(s);
+    else if (strcmp(s->base.tokenizer_sha256, s->candidate.tokenizer_sha256) != 0)
+        return rmli_fail(err, RML_FORMAT, a->candidate, -1,
+                         "the tokenizer %.12s... found, expected that of the stored base, %.12s...",
+                         s->candidate.tokenizer_sha256, s->base.tokenizer_sha256);
+    s->requests = s->base.requests;
+    s->n = s->base.n_windows;
+    a->windows.n_ctx = s->base.n_ctx;
+    return true;
+}
+
+/* ---- Running ------------------------------------------------------------------------------------- */
+
+static json_t *settings_json(const struct arguments *a, const struct sides *s)
+{
+    json_t *json = eval_settings_json(&s->candidate, &a->options, &a->eval_options);
+    json_object_set_new(json, "n_ctx", json_integer((json_int_t)a->windows.n_ctx));
+    json_object_set_new(json, "base", cli_json_text(a->base));
+    json_object_set_new(json, "base_identity", json_string(s->base.identity));
+    if (!a->base_is_file && a->windows.protocol == PROTOCOL_HF_STRIDE)
+        json_object_set_new(json, "stride", json_integer((json_int_t)a->windows.stride));
+    return json;
+}
+
+static bool report(const struct arguments *a, struct eval_run *run, const struct eval_task *task,
+                   const struct kld_tokens *tokens, size_t n_windows, json_t *settings,
+                   struct rml_error *err)
+{
+    struct kld_result result;
+    if (!kld_result_compute(&result, tokens, n_windows, err) || !kld_store(&result, run, task, err))
+        return false;
+    if (a->options.json) {
+        json_t *json = kld_json(&result, task->protocol, a->windows.n_ctx);
+        json_object_set(json, "settings", settings);
+        cli_json_print(json, 17);
+        json_decref(json);
+    } else {
+        kld_print(&result, task->protocol, a->windows.n_ctx);
+    }
+    return true;
+}
+
+/* Runs the chosen windows; with --save-base the file is there when all of it is. */
+static bool run_pass(const struct arguments *a, struct sides *s, struct eval_run *run,
+                     const struct eval_task *task, const struct windows *chosen, json_t *settings,
+                     struct rml_error *err)
+{
+    struct cli_output output = {0};
+    struct base_writer writer = {0};
+    struct kld_tokens tokens = {0};
+    bool saves = a->save_base != NULL;
+    bool ok = !saves || (cli_output_open(&output, a->save_base, err) &&
+                         base_writer_begin(&writer, output.stream, a->save_base, &s->base, chosen,
+                                           task->protocol, a->windows.n_ctx, err));
+    ok = ok && kld_pass(run, task, &s->base, chosen->requests, chosen->n, saves ? &writer : NULL,
+                        &tokens, err);
+    if (saves) {
+        ok = ok && base_writer_end(&writer, err);
+        base_writer_release(&writer);
+        if (ok)
+            ok = cli_output_commit(&output, err);
+        else
+            cli_output_abandon(&output);
+    }
+    ok = ok && report(a, run, task, &tokens, chosen->n, settings, err);
+    kld_tokens_release(&tokens);
+    return ok;
+}
+
+static bool run_chosen(struct arguments *a, struct sides *s, struct eval_run *run,
+                       struct rml_error *err)
+{
+    size_t *items, n_items;
+    if (!selection_apply(&a->eval_options.selection, a->options.seed, s->n, &items, &n_items, err))
+        return false;
+    struct windows chosen = {.requests = calloc(n_items + 1, sizeof(struct eval_request)),
+                             .n = n_items};
+    int64_t *offsets = calloc(n_items + 1, sizeof *offsets);
+    bool ok = chosen.requests && offsets;
+    if (!ok)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", n_items);
+    else if (n_items == 0)
+        ok = rmli_fail(err, RML_FORMAT, a->base_is_file ? a->base : a->files[0], -1,
+                       "no token to score found, expected at least %zu tokens in a document",
+                       a->windows.n_ctx);
+    for (size_t i = 0; ok && i < n_items; i++) {
+        chosen.requests[i] = s->requests[items[i]];
+        if (s->base.offsets)
+            offsets[i] = s->base.offsets[items[i]];
+    }
+    if (ok && s->base.offsets) /* a window is now known by its place among those chosen */
+        memcpy(s->base.offsets, offsets, n_items * sizeof *offsets);
+    json_t *settings = settings_json(a, s);
+    char *text = json_dumps(settings, JSON_COMPACT);
+    const struct eval_task task = {.name = "kld",
+                                   .protocol = a->base_is_file ? s->base.protocol
+                                                               : protocol_name(a->windows.protocol),
+                                   .engine = &s->candidate,
+                                   .base = a->base_is_file ? NULL : &s->base_engine,
+                                   .base_identity = s->base.identity,
+                                   .settings_json = text};
+    ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
+         eval_run_add_task(run, &task, err) && run_pass(a, s, run, &task, &chosen, settings, err);
+    json_decref(settings);
+    free(text);
+    free(offsets);
+    free(chosen.requests);
+    free(items);
+    return ok;
+}
+
+static void run_all(struct arguments *a, struct eval_run *run, struct rml_thread_pool *pool,
+                    struct rml_error *err)
+{
+    struct sides s = {0};
+    struct eval_settings settings = eval_settings_of(&a->options);
+    const char *field = a->field ? a->field : "text";
+    bool ok = a->base_is_file ||
+              documents_read(&s.documents, a->files, a->n_files, a->documents, field, err);
+    ok = ok && eval_engine_init(&s.candidate, a->candidate, &settings, pool, err) &&
+         (a->base_is_file ? open_base_file(a, &s, err) : open_base_engine(a, &s, pool, err)) &&
+         run_chosen(a, &s, run, err);
+    (void)ok; /* *err says it */
+    kld_base_release(&s.base);
+    windows_release(&s.windows);
+    documents_release(&s.documents);
+    eval_engine_release(&s.base_engine);
+    eval_engine_release(&s.candidate);
+}
+
+int eval_kld_main(int argc, char **argv)
+{
+    struct arguments a = {0};
+    a.names = calloc((size_t)argc + 1, sizeof *a.names);
+    if (!a.names)
+        return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
+    cli_parse(&a.options,
+              CLI_OPT_RUN_MODEL | CLI_OPT_CTX | CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, &kld_argp,
+              argc, argv, &a);
+    struct rml_error err = RML_ERROR_INIT;
+    struct eval_run run = {0};
+    struct rml_thread_pool *pool = rml_thread_pool_create(a.options.threads, &err);
+    if (pool)
+        run_all(&a, &run, pool, &err);
+    int code = eval_run_end(&run, eval_exit(&err, CLI_PASS));
+    rml_thread_pool_destroy(pool);
+    free(a.names);
+    return code;
+}

@@ -1,0 +1,98 @@
+/*
+ * The base of a KL divergence: a checkpoint that runs beside the candidate, or a file of stored
+ * rows, of ours or of llama.cpp.
+ *
+ * Whatever it is, it has windows, and gives the rows of a window's targets from the first on, a
+ * bounded number at a time: memory is O(vocabulary).
+ *
+ * Our file ("rmlbase1"), everything little-endian:
+ *
+ *     8 bytes   "rmlbase1"
+ *     u32       n: bytes of the header
+ *     n bytes   header, a JSON object: "identity" (what the rows' bits depend on: model hash,
+ *               arithmetic, cache types, instruction set, numerics version), "model_sha256",
+ *               "tokenizer_sha256", "protocol", "n_ctx", "n_vocab", "n_windows"
+ *     for each window
+ *         u32  n_tokens, u32 first_target, i32 tokens[n_tokens], and for each of the
+ *         n_tokens - first_target targets: f64 logsumexp, f32 logits[n_vocab] of the row before it
+ *     32 bytes  SHA-256 of all of the above
+ *
+ * Rows are whole, so that a divergence from the file equals one from the checkpoint bit for bit.
+ */
+#ifndef EVAL_KLD_BASE_H
+#define EVAL_KLD_BASE_H
+
+#include <stdio.h>
+
+#include "eval/kld_row.h"
+#include "eval/windows.h"
+
+struct kld_base {
+    char identity[512]; /* goes into the keys of scores */
+    const char *name;   /* as the user gave it; borrowed */
+    char protocol[16];
+    size_t n_ctx;
+
+    /* Of a checkpoint: it runs in windows of the caller. */
+    struct eval_engine *engine; /* NULL: a file. Borrowed */
+    struct rml_context *context;
+    struct rml_kv_cache *cache;
+    struct rml_sequence *sequence;
+    float *logits; /* [max_rows][n_vocab] */
+
+    /* Of a file. */
+    FILE *stream;
+    struct eval_request *requests; /* [n_windows] ids owned */
+    int64_t *offsets;              /* [n_windows] where its rows begin */
+    size_t n_windows;
+    size_t row_nbytes;
+    bool is_coded;      /* llama.cpp's */
+    unsigned char *raw; /* [max_rows][row_nbytes] */
+    char tokenizer_sha256[65];
+
+    uint32_t n_vocab;
+    size_t max_rows;           /* that are had at a time */
+    struct base_row *rows;     /* [max_rows] */
+    struct logit_row *reduced; /* [max_rows] */
+};
+
+/* True when the file begins as a stored base, ours or llama.cpp's. */
+bool kld_base_is_file(const char *name);
+
+/* Both check all that can be checked before anything runs: sizes, ids, the checksum. */
+bool kld_base_open_file(struct kld_base *base, const char *name, struct rml_error *err);
+bool kld_base_open_llama_cpp(struct kld_base *base, const char *name, struct rml_error *err);
+/* max_tokens: of the longest window. */
+bool kld_base_from_engine(struct kld_base *base, struct eval_engine *engine, size_t max_tokens,
+                          struct rml_error *err);
+void kld_base_release(struct kld_base *base); /* safe on a zero struct */
+
+/* Room for as many rows at a time as 128 MiB hold, 16 to 512. */
+bool kld_base_make_room(struct kld_base *base, struct rml_error *err);
+
+/* Begins window `w`, which of a checkpoint is `request`. */
+bool kld_base_begin(struct kld_base *base, size_t w, struct rml_error *err);
+/* base->rows for n targets from target `first` (counted from 0) on; called in order, with no
+ * gap. A NaN or infinite logit is an error. */
+bool kld_base_rows(struct kld_base *base, const struct eval_request *request, size_t w,
+                   size_t first, size_t n, struct rml_error *err);
+
+/* ---- Writing ----------------------------------------------------------------------------- */
+
+struct base_writer {
+    FILE *stream; /* borrowed */
+    void *hash;   /* EVP_MD_CTX */
+    const char *name;
+};
+
+bool base_writer_begin(struct base_writer *writer, FILE *stream, const char *name,
+                       const struct kld_base *base, const struct windows *windows,
+                       const char *protocol, size_t n_ctx, struct rml_error *err);
+bool base_writer_window(struct base_writer *writer, const struct eval_request *request,
+                        struct rml_error *err);
+bool base_writer_rows(struct base_writer *writer, const struct kld_base *base, size_t n,
+                      struct rml_error *err);
+bool base_writer_end(struct base_writer *writer, struct rml_error *err); /* the checksum */
+void base_writer_release(struct base_writer *writer);                    /* safe on a zero struct */
+
+#endif
