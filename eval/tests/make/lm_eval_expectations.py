@@ -9,7 +9,7 @@ that follow and three pieces from elsewhere as choices. Every 16th context ends 
 every 16th is empty, and a choice in eight is cut inside a word, so that the rules of the
 boundary between context and choice come in.
 
-`score` runs lm-eval 0.4.13 (HFLM, logits_cache=False, batch size 1, float32) on transformers'
+`score` runs lm-eval 0.4.13 (HFLM, logits_cache=False, batch size 16, float32) on transformers'
 reading of a GGUF or a Hugging Face folder. A GGUF's tokenizer is that of goldens/make/real.py.
 Packages: lm-eval==0.4.13, torch, transformers, tokenizers, gguf.
 """
@@ -76,7 +76,7 @@ def score(checkpoint, questions, out, tokenizer_file):
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
     model, tokenizer = load(checkpoint, tokenizer_file)
-    lm = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=1, logits_cache=False,
+    lm = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=16, logits_cache=False,
               device="cpu", dtype="float32")
     items = [json.loads(line) for line in open(questions)]
     requests = [Instance("loglikelihood", {}, (item["context"], " " + choice), i)
