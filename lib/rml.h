@@ -28,6 +28,7 @@
 #include "files/checkpoint.h"
 #include "files/checkpoint_metadata.h"
 #include "generate/sampler.h"
+#include "generate/session.h"
 #include "kernels/cpu_features.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
