@@ -219,6 +219,12 @@ void bench_child_limit(struct bench_child *child, double seconds)
     child->limit_seconds = seconds;
 }
 
+void bench_child_on_wait(struct bench_child *child, void (*tick)(void *user), void *user)
+{
+    child->line.tick = tick;
+    child->line.user = user;
+}
+
 bool bench_child_open(struct bench_child *child, const struct bench_spec *spec,
                       struct bench_facts *facts, struct rml_error *err)
 {

@@ -46,6 +46,9 @@ int64_t bench_child_pid(const struct bench_child *child);
 /* From now on a call takes at most so long; 0: as long as it wants (at first). */
 void bench_child_limit(struct bench_child *child, double seconds);
 
+/* Called some ten times a second while a call waits: for a progress line. NULL: nothing is. */
+void bench_child_on_wait(struct bench_child *child, void (*tick)(void *user), void *user);
+
 /* Opens the case, after the one that was open has been closed. */
 bool bench_child_open(struct bench_child *child, const struct bench_spec *spec,
                       struct bench_facts *facts, struct rml_error *err);

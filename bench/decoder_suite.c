@@ -218,6 +218,8 @@ static bool add(const struct listing *l, struct rml_error *err)
     spec->what.n_depth = s->n_prompt ? 0 : (int64_t)s->n_depth;
     spec->bytes_per_iter = decoder_bytes(&l->config, &l->weights, s);
     spec->flops_per_iter = decoder_flops(&l->config, s);
+    spec->iters_step = s->n_prompt ? 1 : (int64_t)s->n_gen;
+    spec->ends_with_token = s->n_prompt > 0;
     spec->open_bytes = l->weights.total;
     spec->memory_nbytes = decoder_memory_nbytes(&l->config, &l->weights, s);
     find_reason(spec, l);
@@ -435,8 +437,7 @@ static bool open_case(const struct bench_spec *spec, struct bench_case *opened,
         .facts = {.isa = rml_isa_name(decoder_case_isa(o->c)),
                   .items_per_iter = (double)s.n_batch * (s.n_prompt ? (double)s.n_prompt : 1),
                   .bytes_per_iter = decoder_bytes(config, &weights, &s),
-                  .flops_per_iter = decoder_flops(config, &s),
-                  .ends_with_token = s.n_prompt > 0},
+                  .flops_per_iter = decoder_flops(config, &s)},
         .verify = verify,
         .kv_nbytes = kv_nbytes,
         .close = close_case,

@@ -54,7 +54,8 @@ static bool cut_line(struct bench_line *line, json_t **message)
 }
 
 /* Waits for input in slices: a signal that comes just before poll does not wake it. */
-static bool wait_for_input(int fd, int64_t deadline_ns, struct rml_error *err)
+static bool wait_for_input(int fd, const struct bench_line *line, int64_t deadline_ns,
+                           struct rml_error *err)
 {
     enum { SLICE_MS = 100 };
     for (;;) {
@@ -65,6 +66,8 @@ static bool wait_for_input(int fd, int64_t deadline_ns, struct rml_error *err)
         int64_t left_ms = left_ns / 1000000 + 1;
         if (poll(&p, 1, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS) > 0)
             return true;
+        if (line->tick)
+            line->tick(line->user);
         if (cli_interrupted())
             return rmli_fail(err, RML_CANCELLED, NULL, -1, "interrupted");
     }
@@ -85,7 +88,7 @@ enum bench_read bench_message_read(int fd, struct bench_line *line, int64_t dead
             line->text = text;
             line->room = room;
         }
-        if (!wait_for_input(fd, deadline_ns, err))
+        if (!wait_for_input(fd, line, deadline_ns, err))
             return BENCH_READ_FAILED;
         ssize_t n = read(fd, line->text + line->n, line->room - line->n);
         if (n < 0 && errno != EINTR)
@@ -120,10 +123,10 @@ bool bench_error_from_json(const json_t *error, struct rml_error *err)
 
 json_t *bench_facts_to_json(const struct bench_facts *f)
 {
-    return json_pack("{so si so sf sf sI sb}", "isa", cli_json_text(f->isa), "work_version",
+    return json_pack("{so si so sf sf sI}", "isa", cli_json_text(f->isa), "work_version",
                      f->work_version, "items_per_iter", cli_json_real(f->items_per_iter),
                      "bytes_per_iter", f->bytes_per_iter, "flops_per_iter", f->flops_per_iter,
-                     "kv_nbytes", (json_int_t)f->kv_nbytes, "ends_with_token", f->ends_with_token);
+                     "kv_nbytes", (json_int_t)f->kv_nbytes);
 }
 
 bool bench_facts_from_json(const json_t *document, struct bench_facts *f, struct rml_error *err)
@@ -144,7 +147,6 @@ bool bench_facts_from_json(const json_t *document, struct bench_facts *f, struct
         .bytes_per_iter = json_number_value(bytes),
         .flops_per_iter = json_number_value(flops),
         .kv_nbytes = json_integer_value(json_object_get(document, "kv_nbytes")),
-        .ends_with_token = json_is_true(json_object_get(document, "ends_with_token")),
     };
     return true;
 }

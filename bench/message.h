@@ -39,6 +39,8 @@ bool bench_message_write(int fd, json_t *message, struct rml_error *err);
 struct bench_line {
     char *text;
     size_t n, room;
+    void (*tick)(void *user); /* NULL, or called ten times a second while nothing comes */
+    void *user;
 };
 enum bench_read { BENCH_READ_MESSAGE, BENCH_READ_END, BENCH_READ_FAILED };
 /* The next document, waiting until deadline_ns (rmli_clock_ns; negative: for ever). FAILED with

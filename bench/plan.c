@@ -56,6 +56,7 @@ static struct bench_spec *new_spec(const struct bench_suite *suite, const char *
                                      .n_gen = -1,
                                      .n_depth = -1};
     spec->bytes_per_iter = spec->flops_per_iter = spec->open_bytes = spec->memory_nbytes = -1;
+    spec->iters_step = 1;
     if (!bench_spec_params(spec, json_object(), err)) {
         bench_spec_destroy(spec);
         return NULL;

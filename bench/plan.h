@@ -32,11 +32,13 @@ struct bench_spec {
     json_t *params; /* object; what.params_json is its text */
     char *params_json;
     char *skip_reason;        /* NULL: the case can be measured */
+    bool ends_with_token;     /* an iteration ends with the first new token: its time is ttft */
     const char *checkpoint;   /* path that the child opens; NULL: none. Borrowed */
     const char *model_sha256; /* its content hash; NULL: none. Borrowed */
 
     /* Estimates, of which none has to be right; negative: not known. */
     double bytes_per_iter, flops_per_iter;
+    int64_t iters_step;   /* iterations of the shortest repetition; 1 at first */
     double open_bytes;    /* written or read to open the case: the weights */
     double memory_nbytes; /* resident in the child at most */
 

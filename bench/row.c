@@ -114,7 +114,6 @@ void bench_row_set_facts(struct bench_row *row, const struct bench_facts *facts)
     row->result.bytes_per_iter = facts->bytes_per_iter;
     row->result.flops_per_iter = facts->flops_per_iter;
     row->result.kv_bytes = facts->kv_nbytes;
-    row->ends_with_token = facts->ends_with_token;
 }
 
 bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples,
@@ -127,7 +126,7 @@ bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples
         bench_samples_release(&row->samples);
         return false;
     }
-    if (row->ends_with_token)
+    if (row->spec->ends_with_token)
         row->ttft_ns = row->stats.median;
     struct store_result *r = &row->result;
     r->status = row->samples.steady ? STORE_OK : STORE_UNSTABLE;
@@ -137,6 +136,40 @@ bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples
     r->n_samples = row->samples.n_samples;
     r->token_times = row->samples.token_times;
     r->n_token_times = row->samples.n_token_times;
+    return true;
+}
+
+bool bench_row_recall(struct bench_row *row, const struct store_result *r, struct rml_error *err)
+{
+    struct bench_samples samples = {
+        .samples = calloc(r->n_samples + 1, sizeof *samples.samples),
+        .n_samples = r->n_samples,
+        .token_times = calloc(r->n_token_times + 1, sizeof *samples.token_times),
+        .n_token_times = r->n_token_times,
+        .iters_per_rep = r->iters_per_rep,
+        .warmup_iters = r->warmup_iters,
+        .steady = r->status == STORE_OK,
+    };
+    if (!samples.samples || !samples.token_times) {
+        bench_samples_release(&samples);
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for samples");
+    }
+    memcpy(samples.samples, r->samples, r->n_samples * sizeof *samples.samples);
+    memcpy(samples.token_times, r->token_times, r->n_token_times * sizeof *samples.token_times);
+    row->result.items_per_iter = r->items_per_iter;
+    row->result.bytes_per_iter = r->bytes_per_iter;
+    row->result.flops_per_iter = r->flops_per_iter;
+    row->result.rss_bytes = r->rss_bytes;
+    row->result.kv_bytes = r->kv_bytes;
+    if (r->n_samples > 0 && !bench_row_take_samples(row, &samples, err))
+        return false;
+    bench_samples_release(&samples);
+    row->result.status = r->status;
+    snprintf(row->output_sha256, sizeof row->output_sha256, "%s",
+             r->output_sha256 ? r->output_sha256 : "");
+    row->result.output_sha256 = row->output_sha256[0] ? row->output_sha256 : NULL;
+    snprintf(row->error, sizeof row->error, "%s", r->error ? r->error : "");
+    row->result.error = row->error[0] ? row->error : NULL;
     return true;
 }
 

@@ -14,7 +14,6 @@ struct bench_row {
     struct store_case what;     /* the spec's; instruction set and work version as the child has */
     struct store_result result; /* samples and texts are those below */
     struct bench_samples samples;
-    bool ends_with_token;
 
     char engine_version[64];
     char output_sha256[65]; /* "": none */
@@ -46,6 +45,10 @@ void bench_row_set_facts(struct bench_row *row, const struct bench_facts *facts)
 /* Takes over the samples and works the figures out; on failure they are released. */
 bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples,
                             struct rml_error *err);
+
+/* A result that was stored before: copies it, samples included. */
+bool bench_row_recall(struct bench_row *row, const struct store_result *result,
+                      struct rml_error *err);
 
 /* Turns the row into one of status `error`; its samples are dropped. */
 void bench_row_fail(struct bench_row *row, const struct rml_error *err);

@@ -3,6 +3,7 @@
  */
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/session.h"
 #include "tools/cli/json_out.h"
@@ -10,6 +11,13 @@
 static json_t *count(int64_t n)
 {
     return n < 0 ? json_null() : json_integer(n);
+}
+
+/* The checkpoint's name without folders; NULL for NULL. */
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : path;
 }
 
 static json_t *samples_ns(const struct bench_samples *s)
@@ -32,7 +40,7 @@ static bool add_case(json_t *o, const struct bench_row *row)
     rc |= json_object_set_new(o, "case_key", cli_json_text(key));
     rc |= json_object_set_new(o, "status", cli_json_text(store_status_name(row->result.status)));
     rc |= json_object_set_new(o, "engine", cli_json_text(c->engine));
-    rc |= json_object_set_new(o, "model", cli_json_text(row->spec->checkpoint));
+    rc |= json_object_set_new(o, "model", cli_json_text(base_name(row->spec->checkpoint)));
     rc |= json_object_set_new(o, "weight_dtype", cli_json_text(c->weight_dtype));
     rc |= json_object_set_new(o, "k_dtype", cli_json_text(c->k_dtype));
     rc |= json_object_set_new(o, "v_dtype", cli_json_text(c->v_dtype));
@@ -77,7 +85,19 @@ static bool add_figures(json_t *o, const struct bench_row *row)
     rc |= json_object_set_new(o, "output_sha256", cli_json_text(r->output_sha256));
     rc |= json_object_set_new(o, "error", cli_json_text(r->error));
     rc |= json_object_set_new(o, "samples_ns", samples_ns(&row->samples));
+    rc |= json_object_set_new(o, "profile_ns",
+                              row->profile ? json_incref(row->profile) : json_null());
     return rc == 0;
+}
+
+json_t *bench_row_json(const struct bench_row *row, struct rml_error *err)
+{
+    json_t *o = json_object();
+    if (o && add_case(o, row) && add_figures(o, row))
+        return o;
+    json_decref(o);
+    rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a row as JSON");
+    return NULL;
 }
 
 json_t *bench_rows_json(const struct bench_session *session, struct rml_error *err)
@@ -85,9 +105,8 @@ json_t *bench_rows_json(const struct bench_session *session, struct rml_error *e
     json_t *host = store_host_json(err), *build = store_build_json(err), *rows = json_array();
     bool ok = host && build && rows;
     for (size_t i = 0; ok && i < session->n_rows; i++) {
-        json_t *o = json_object();
-        ok = o && add_case(o, session->rows[i]) && add_figures(o, session->rows[i]);
-        json_array_append_new(rows, o);
+        json_t *o = bench_row_json(session->rows[i], err);
+        ok = o && json_array_append_new(rows, o) == 0;
     }
     json_t *document =
         ok ? json_pack("{sO sO sO}", "host", host, "build", build, "rows", rows) : NULL;

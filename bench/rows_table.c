@@ -49,14 +49,29 @@ static void put_time(struct cli_table *table, const struct summary *s)
                    figure(hi, sizeof hi, s->ci_hi / units[u].ns));
 }
 
-/* With the number of tokens, where the case has one of its own. */
-static void put_name(struct cli_table *table, const struct store_case *c)
+static void put_count(struct cli_table *table, int64_t n)
 {
-    long long n = c->n_prompt > 0 ? c->n_prompt : c->n_gen;
-    if (n > 1)
-        cli_table_cell(table, "%s %lld", c->name, n);
+    if (n < 0)
+        cli_table_cell(table, "-");
     else
-        cli_table_cell(table, "%s", c->name);
+        cli_table_cell(table, "%lld", (long long)n);
+}
+
+/* With the checkpoint's name in place of "checkpoint", and the numbers of tokens and sequences,
+ * where the case has some of its own. */
+static void put_name(struct cli_table *table, const struct bench_row *row)
+{
+    const struct store_case *c = &row->what;
+    const char *path = row->spec->checkpoint, *rest = strchr(c->name, '/');
+    long long n = c->n_prompt > 0 ? c->n_prompt : c->n_gen;
+    char length[32] = "", batch[32] = "";
+    if (n > 1)
+        snprintf(length, sizeof length, " %lld", n);
+    if (c->n_batch > 1)
+        snprintf(batch, sizeof batch, " x %lld", (long long)c->n_batch);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    cli_table_cell(table, "%s%s%s%s", path ? slash && slash[1] ? slash + 1 : path : c->name,
+                   path && rest ? rest : "", length, batch);
 }
 
 static void put_kv(struct cli_table *table, const struct store_case *c)
@@ -69,35 +84,35 @@ static void put_kv(struct cli_table *table, const struct store_case *c)
         cli_table_cell(table, "%s:%s", c->k_dtype, c->v_dtype);
 }
 
-void bench_rows_print(const struct bench_session *session)
+struct cli_table *bench_rows_table(const struct bench_session *session)
 {
     bool weights = false;
     for (size_t i = 0; i < session->n_rows; i++)
         weights = weights || session->rows[i]->what.weight_dtype;
     struct cli_table *table = cli_table_create(
         weights ? "<case|<weights|<arith|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|"
-                  ">GFLOP/s|>KV MB|>RSS MB|<status"
-                : "<case|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|>GFLOP/s|>KV MB|"
+                  ">GFLOP/s|>% roof|>KV MB|>RSS MB|<status"
+                : "<case|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|>GFLOP/s|>% roof|>KV MB|"
                   ">RSS MB|<status");
     for (size_t i = 0; i < session->n_rows; i++) {
         const struct bench_row *row = session->rows[i];
         const struct store_case *c = &row->what;
-        put_name(table, c);
+        put_name(table, row);
         if (weights) {
             put_text(table, c->weight_dtype);
             put_text(table, c->arithmetic);
         }
         put_kv(table, c);
-        cli_table_cell(table, "%lld", (long long)c->n_depth);
-        cli_table_cell(table, "%d", c->threads);
+        put_count(table, c->n_depth);
+        put_count(table, c->threads);
         put_time(table, &row->stats);
         put_figure(table, bench_row_tokens_per_second(row));
         put_figure(table, bench_row_bytes_per_second(row) / 1e9);
         put_figure(table, bench_row_flops_per_second(row) / 1e9);
+        put_figure(table, 100 * row->roof_fraction);
         put_figure(table, row->result.kv_bytes < 0 ? NAN : (double)row->result.kv_bytes / 1e6);
         put_figure(table, row->result.rss_bytes < 0 ? NAN : (double)row->result.rss_bytes / 1e6);
         cli_table_cell(table, "%s", store_status_name(row->result.status));
     }
-    cli_table_print(table, stdout);
-    cli_table_destroy(table);
+    return table;
 }

@@ -1,12 +1,15 @@
 #include "bench/session.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/cli/exit_codes.h"
+#include "bench/outputs.h"
+#include "bench/roof.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/table.h"
 #include "tools/cli/report.h"
 
 /* The checkpoint of the plan, as the database knows it. */
@@ -27,21 +30,35 @@ static bool know_model(struct bench_session *session, const struct bench_model *
     return session->model_id >= 0;
 }
 
-bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
-                         const struct bench_plan *plan, struct rml_error *err)
+/* The id of the run; -1 on failure. */
+static int64_t begin_run(struct bench_session *session, const struct bench_plan *plan, int n_reps,
+                         bool resume, struct rml_error *err)
 {
-    *session = (struct bench_session){.options = options, .n_cases = plan->n_specs};
+    char sha256[65];
+    struct store_run run = {.kind = STORE_RUN_BENCH,
+                            .seed = (int64_t)(session->options->seed & INT64_MAX),
+                            .plan_sha256 = sha256};
+    run.argv = cli_command_line(&run.argc);
+    if (!bench_plan_sha256(plan, n_reps, sha256, err))
+        return -1;
+    int64_t id = resume ? store_resume_run(session->store, &run, err) : 0;
+    session->resumed = id > 0;
+    return id != 0 ? id : store_begin_run(session->store, &run, err);
+}
+
+bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
+                         const struct bench_plan *plan, int n_reps, bool resume,
+                         struct rml_error *err)
+{
+    char path[PATH_MAX];
+    *session = (struct bench_session){.options = options};
     if (options->no_db)
         return true;
-
-    char path[PATH_MAX];
-    struct store_run run = {.kind = STORE_RUN_BENCH, .seed = (int64_t)(options->seed & INT64_MAX)};
-    run.argv = cli_command_line(&run.argc);
     if (!store_path(options->db, path, sizeof path, err))
         return false;
     session->store = store_open(path, STORE_WRITE, err);
     session->run_id = session->store && know_model(session, plan->model, err)
-                          ? store_begin_run(session->store, &run, err)
+                          ? begin_run(session, plan, n_reps, resume, err)
                           : -1;
     if (session->run_id < 0) {
         store_close(session->store);
@@ -50,17 +67,7 @@ bool bench_session_begin(struct bench_session *session, const struct cli_options
     return true;
 }
 
-void bench_session_announce(const struct bench_session *session, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    cli_progress("%zu/%zu %s", session->n_rows + 1, session->n_cases, text);
-}
-
-bool bench_session_take(struct bench_session *session, struct bench_row *row, struct rml_error *err)
+static bool keep(struct bench_session *session, struct bench_row *row, struct rml_error *err)
 {
     if (session->n_rows == session->n_room) {
         size_t n_room = 2 * session->n_room + 16;
@@ -74,12 +81,64 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row, st
     }
     session->rows[session->n_rows++] = row;
     row->what.model_id = session->model_id;
+    return true;
+}
+
+/* How much of the newest roof of this host the row reaches. */
+static bool judge_by_roof(const struct bench_session *session, struct bench_row *row,
+                          struct rml_error *err)
+{
+    const struct store_case *c = &row->what;
+    const struct store_result *r = &row->result;
+    struct roof roof;
+    if (r->n_samples == 0 || strcmp(c->suite, "roof") == 0)
+        return true;
+    if (!roof_of(session->store, session->run_id, c->threads, c->isa, &roof, err))
+        return false;
+    bool i8 = c->arithmetic && strcmp(c->arithmetic, "i8") == 0;
+    row->roof_fraction =
+        roof_fraction(&roof, r->bytes_per_iter, r->flops_per_iter, i8, row->stats.median);
+    return true;
+}
+
+bool bench_session_recall(struct bench_session *session, const struct bench_spec *spec, bool *found,
+                          struct rml_error *err)
+{
+    *found = false;
+    if (!session->resumed)
+        return true;
+    char *key = bench_spec_key(spec);
+    struct store_loaded_result loaded;
+    bool ok = key ? store_find_result(session->store, session->run_id, key, &loaded, found, err)
+                  : rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for results");
+    free(key);
+    if (!ok || !*found)
+        return ok;
+    struct bench_row *row = bench_row_create(spec, err);
+    ok = row && keep(session, row, err);
+    ok = ok && bench_row_recall(row, &loaded.result, err) && judge_by_roof(session, row, err);
+    store_loaded_result_release(&loaded);
+    return ok;
+}
+
+bool bench_session_take(struct bench_session *session, struct bench_row *row, struct rml_error *err)
+{
+    if (!keep(session, row, err) || !judge_by_roof(session, row, err))
+        return false;
     if (row->result.status == STORE_ERROR)
         cli_warn("%s/%s: %s", row->what.suite, row->what.name, row->result.error);
     return store_add_result(session->store, session->run_id, &row->what, &row->result, err) >= 0;
 }
 
-int bench_session_end(struct bench_session *session, const struct rml_error *err)
+static void print_rows(const struct bench_session *session)
+{
+    struct cli_table *table = bench_rows_table(session);
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+int bench_session_end(struct bench_session *session, struct bench_outputs *outputs,
+                      const struct rml_error *err)
 {
     size_t n_measured = 0, n_errors = 0, n_unstable = 0;
     for (size_t i = 0; i < session->n_rows; i++) {
@@ -111,8 +170,10 @@ int bench_session_end(struct bench_session *session, const struct rml_error *err
         json_decref(document);
         cli_report_setup(false, session->options->verbosity);
     } else if (session->n_rows > 0) {
-        bench_rows_print(session);
+        print_rows(session);
     }
+    if (outputs && session->n_rows > 0)
+        bench_outputs_write(outputs, session, &end_err);
     if (n_unstable > 0)
         cli_note("unstable: in %zu of %zu cases the time was still changing after a second of "
                  "warm-up",

@@ -9,7 +9,7 @@
  *         if (!bench_session_take(&session, row, &err))
  *             break;
  *     }
- *     return bench_session_end(&session, &err);
+ *     return bench_session_end(&session, NULL, &err);
  */
 #ifndef BENCH_SESSION_H
 #define BENCH_SESSION_H
@@ -21,20 +21,25 @@ struct bench_session {
     const struct cli_options *options;
     struct store *store; /* NULL with --no-db */
     int64_t run_id;
+    bool resumed;            /* the run had been begun before */
     int64_t model_id;        /* of the plan's checkpoint; 0: none */
     struct bench_row **rows; /* [n_rows], owned */
     size_t n_rows, n_room;
-    size_t n_cases; /* expected, for the progress line; 0: not known */
 };
 
-/* Opens the database and begins the run of the plan, which outlives the session. Nothing is left
- * behind on failure. */
+/*
+ * Opens the database and begins the run of the plan, which outlives the session; `resume`: goes on
+ * with the newest unfinished one of the same plan and number of repetitions, if there is one.
+ * Nothing is left behind on failure.
+ */
 bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
-                         const struct bench_plan *plan, struct rml_error *err);
+                         const struct bench_plan *plan, int n_reps, bool resume,
+                         struct rml_error *err);
 
-/* Says on standard error what is measured now. */
-void bench_session_announce(const struct bench_session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Takes the row of a case that the resumed run has already, with its samples; *found: whether it
+ * has. */
+bool bench_session_recall(struct bench_session *session, const struct bench_spec *spec, bool *found,
+                          struct rml_error *err);
 
 /*
  * Takes over a row and stores it. The row's text of an error is also told on standard error.
@@ -44,15 +49,19 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row,
                         struct rml_error *err);
 
 /*
- * Ends the run, prints rows and, when *err holds one, the error, and gives everything back.
+ * Ends the run, prints rows (and writes `outputs`) and, when *err holds one, the error, and gives
+ * everything back.
  * Returns the exit code: cli_interrupted_code() when *err is RML_CANCELLED, 1 with any other
  * error, when a row has the status `error` or when nothing was measured, else 0.
  */
-int bench_session_end(struct bench_session *session, const struct rml_error *err);
+struct bench_outputs;
+int bench_session_end(struct bench_session *session, struct bench_outputs *outputs,
+                      const struct rml_error *err);
 
 /* The rows as a JSON document {"host", "build", "rows"}; NULL on failure. */
-struct json_t *bench_rows_json(const struct bench_session *session, struct rml_error *err);
-/* The rows as a table on standard output. */
-void bench_rows_print(const struct bench_session *session);
+json_t *bench_rows_json(const struct bench_session *session, struct rml_error *err);
+json_t *bench_row_json(const struct bench_row *row, struct rml_error *err);
+/* The rows as a table, to be destroyed. */
+struct cli_table *bench_rows_table(const struct bench_session *session);
 
 #endif

@@ -34,7 +34,6 @@ struct bench_facts {
         bytes_per_iter; /* read and written, from shapes; negative: not known, so for all below */
     double flops_per_iter; /* two for each multiply-add */
     int64_t kv_nbytes;     /* of the cache in use */
-    bool ends_with_token;  /* an iteration ends with the first new token: its time is ttft */
 };
 
 struct bench_case {

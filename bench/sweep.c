@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "bench/estimate.h"
+#include "bench/memory_fit.h"
+#include "bench/outputs.h"
 #include "bench/session.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/options.h"
@@ -16,9 +20,11 @@ struct sweep {
     struct bench_sweep_settings common;
     int n_reps;
     double timeout_seconds; /* 0: by the estimate */
+    bool plan_only, resume;
+    struct bench_outputs outputs;
 };
 
-enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT };
+enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME };
 
 static const struct argp_option sweep_options[] = {
     {"threads", 't', "LIST", 0,
@@ -26,6 +32,16 @@ static const struct argp_option sweep_options[] = {
     {"reps", KEY_REPS, "N", 0, "Measured repetitions of a case, at least 21 (21)", 5},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0,
      "A case that takes longer is an error (ten times the estimate, at least 600)", 5},
+    {"plan", KEY_PLAN, NULL, 0,
+     "Only print the cases, and what they take; lists are numbers and "
+     "ranges: 1,2,8 or 512-2048+512 or 512-8192*2",
+     5},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on with the newest run of the same plan, program and host that did not come to its end; "
+     "what it has measured is not measured again",
+     5},
+    {"output", 'o', "FILE", 0,
+     "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again", 5},
     {0},
 };
 #define N_SWEEP_OPTIONS (sizeof sweep_options / sizeof sweep_options[0])
@@ -40,8 +56,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_REPS:
         sweep->n_reps = (int)cli_arg_u64(state, "--reps", arg, BENCH_MIN_REPS, BENCH_MAX_REPS);
         return 0;
+    case ARGP_KEY_END:
+        if (sweep->resume && sweep->plan_only)
+            argp_error(state, "--plan and --resume exclude each other");
+        break;
     case KEY_TIMEOUT:
         sweep->timeout_seconds = cli_arg_f64(state, "--timeout", arg, 0.001, 1e9);
+        return 0;
+    case KEY_PLAN:
+        sweep->plan_only = true;
+        return 0;
+    case KEY_RESUME:
+        sweep->resume = true;
+        return 0;
+    case 'o':
+        bench_arg_output(state, arg, &sweep->outputs);
         return 0;
     default:
         break;
@@ -135,9 +164,41 @@ bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv,
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/* Where the sweep is, for the progress line. */
+struct progress {
+    const struct bench_plan *plan;
+    int n_reps;
+    size_t at;               /* the case at hand */
+    double estimated_before; /* seconds, of the cases measured so far */
+    double estimated_after;  /* of those behind the one at hand */
+    int64_t started_ns, case_started_ns;
+};
+
+/* Estimates are put right by what the cases so far have taken. */
+static void show_progress(void *user)
+{
+    const struct progress *p = user;
+    int64_t now_ns = rmli_clock_ns();
+    double past = (double)(p->case_started_ns - p->started_ns) / 1e9;
+    double factor = p->estimated_before > 0 ? past / p->estimated_before : 1;
+    double estimate = bench_estimate_seconds(p->plan->specs[p->at], p->n_reps);
+    double of_case = factor * estimate - (double)(now_ns - p->case_started_ns) / 1e9;
+    double left = (of_case > 0 ? of_case : 0) + factor * p->estimated_after;
+    char text[256], duration[64];
+    bench_spec_describe(p->plan->specs[p->at], text, sizeof text);
+    cli_progress("%zu/%zu, %s left: %s", p->at + 1, p->plan->n_specs,
+                 bench_duration(left, duration, sizeof duration), text);
+}
+
+static double time_limit(const struct sweep *sweep, const struct bench_spec *spec)
+{
+    double estimate = 10 * bench_estimate_seconds(spec, sweep->n_reps);
+    return sweep->timeout_seconds > 0 ? sweep->timeout_seconds : estimate > 600 ? estimate : 600;
+}
+
 /* A row for the case. False ends the run: interrupted, or out of memory. */
 static bool measure_case(const struct sweep *sweep, const struct bench_spec *spec,
-                         struct bench_row **made, struct rml_error *err)
+                         struct progress *progress, struct bench_row **made, struct rml_error *err)
 {
     struct bench_row *row = *made = bench_row_create(spec, err);
     if (!row)
@@ -147,7 +208,8 @@ static bool measure_case(const struct sweep *sweep, const struct bench_spec *spe
     struct rml_error why = RML_ERROR_INIT;
     struct bench_child *child = bench_child_start(NULL, &why);
     if (child) {
-        bench_child_limit(child, sweep->timeout_seconds);
+        bench_child_limit(child, time_limit(sweep, spec));
+        bench_child_on_wait(child, show_progress, progress);
         bench_row_measure(row, child, sweep->n_reps, false, &why);
     } else if (why.code != RML_CANCELLED) {
         bench_row_fail(row, &why);
@@ -163,15 +225,46 @@ static bool measure_case(const struct sweep *sweep, const struct bench_spec *spe
 static void run(struct bench_session *session, const struct sweep *sweep,
                 const struct bench_plan *plan, struct rml_error *err)
 {
+    struct progress p = {.plan = plan, .n_reps = sweep->n_reps, .started_ns = rmli_clock_ns()};
+    size_t n_recalled = 0;
     bool ok = true;
+    for (size_t i = 0; i < plan->n_specs; i++)
+        p.estimated_after += bench_estimate_seconds(plan->specs[i], sweep->n_reps);
     for (size_t i = 0; ok && i < plan->n_specs; i++) {
-        char text[256];
         struct bench_row *row;
-        bench_spec_describe(plan->specs[i], text, sizeof text);
-        bench_session_announce(session, "%s", text);
-        ok =
-            measure_case(sweep, plan->specs[i], &row, err) && bench_session_take(session, row, err);
+        bool recalled;
+        double estimate = bench_estimate_seconds(plan->specs[i], sweep->n_reps);
+        p.at = i;
+        p.estimated_after -= estimate;
+        p.case_started_ns = rmli_clock_ns();
+        ok = bench_session_recall(session, plan->specs[i], &recalled, err);
+        n_recalled += recalled;
+        if (!ok || recalled)
+            continue;
+        show_progress(&p);
+        ok = measure_case(sweep, plan->specs[i], &p, &row, err) &&
+             bench_session_take(session, row, err);
+        p.estimated_before += estimate;
     }
+    if (session->resumed)
+        cli_note("resumed run %lld, cases that it had already: %zu", (long long)session->run_id,
+                 n_recalled);
+}
+
+static int run_plan(struct sweep *sweep, const struct cli_options *options,
+                    const struct bench_plan *plan)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct bench_session session;
+    bench_tell_skipped(plan);
+    if (!bench_outputs_open(&sweep->outputs, &err))
+        return cli_error(&err);
+    if (!bench_session_begin(&session, options, plan, sweep->n_reps, sweep->resume, &err)) {
+        bench_outputs_abandon(&sweep->outputs);
+        return cli_error(&err);
+    }
+    run(&session, sweep, plan, &err);
+    return bench_session_end(&session, &sweep->outputs, &err);
 }
 
 int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
@@ -179,19 +272,21 @@ int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
     struct sweep sweep;
     struct cli_options options;
     struct bench_plan plan;
-    struct bench_session session;
     struct rml_error err = RML_ERROR_INIT;
-    int code;
+    int code = CLI_PASS;
     parse_sweep(&sweep, suite, &options, CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, argc, argv);
-    if (!enumerate(&sweep, &plan, &err)) {
+    if (sweep.resume && options.no_db) {
+        cli_fail(RML_INVALID_ARGUMENT, NULL, "--resume needs a database, which --no-db leaves out");
+        code = CLI_USAGE;
+    } else if (!enumerate(&sweep, &plan, &err)) {
         code = cli_error(&err);
     } else {
-        if (bench_session_begin(&session, &options, &plan, &err)) {
-            run(&session, &sweep, &plan, &err);
-            code = bench_session_end(&session, &err);
-        } else {
+        double available = bench_memory_available("");
+        bench_skip_what_does_not_fit(&plan, available);
+        if (!sweep.plan_only)
+            code = run_plan(&sweep, &options, &plan);
+        else if (!bench_plan_print(&plan, sweep.n_reps, available, options.json, &err))
             code = cli_error(&err);
-        }
         bench_plan_release(&plan);
     }
     release_sweep(&sweep);

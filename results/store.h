@@ -93,6 +93,9 @@ struct store_run {
     char *const *argv; /* stored as JSON; in one that is no UTF-8, bytes beyond ASCII become '?' */
     int64_t seed;      /* negative: none */
     const char *label; /* NULL: none */
+    /* Identity of what the run is going to do, 64 hex digits, so that it can be gone on with (kept
+     * in run_env); NULL: it cannot. */
+    const char *plan_sha256;
 };
 
 enum store_run_state {
@@ -103,6 +106,14 @@ enum store_run_state {
 
 /* Inserts the run as `running` with host, build and environment at the start. */
 int64_t store_begin_run(struct store *store, const struct store_run *run, struct rml_error *err);
+
+/*
+ * Goes on with a run that did not come to its end: the newest of this kind, host, build and plan
+ * whose process is gone, or which failed or was stopped. It becomes this process's, `running`
+ * again, in the same transaction that finds it, so that no two processes get the same one. 0 when
+ * there is none; run->plan_sha256 is not NULL.
+ */
+int64_t store_resume_run(struct store *store, const struct store_run *run, struct rml_error *err);
 
 /* Says that the run is alive. For runs of many minutes, now and then. */
 bool store_heartbeat(struct store *store, int64_t run_id, struct rml_error *err);
@@ -274,6 +285,12 @@ struct store_token_time {
  * when memory is exhausted. model_sha256: the content hash of the model, NULL without one. */
 char *store_case_key(const struct store_case *bench_case, const char *model_sha256);
 
+/* A figure of a result that has no column of its own, such as the time of an operation. */
+struct store_counter {
+    const char *metric;
+    double value;
+};
+
 enum store_status { STORE_OK, STORE_ERROR, STORE_SKIPPED, STORE_UNSTABLE };
 const char *store_status_name(enum store_status status); /* "ok", "error" ... */
 
@@ -297,6 +314,8 @@ struct store_result {
     size_t n_samples;
     const struct store_token_time *token_times;
     size_t n_token_times;
+    const struct store_counter *counters; /* over all measured repetitions: stored with rep -1 */
+    size_t n_counters;
 };
 
 /* Stores the case (unless known), the result and all its samples in ONE transaction, and
@@ -321,6 +340,18 @@ struct store_verdict {
 
 int64_t store_add_verdict(struct store *store, int64_t run_id, const struct store_verdict *verdict,
                           struct rml_error *err);
+
+/* A result as it was stored; what the members of `result` point to belongs to it. */
+struct store_loaded_result {
+    struct store_result result; /* without counters */
+    void *memory[5];
+};
+
+/* The result of a case (store_case_key) that the run has, without an arm. *found: whether there is
+ * one; it is then to be released. */
+bool store_find_result(struct store *store, int64_t run_id, const char *case_key,
+                       struct store_loaded_result *loaded, bool *found, struct rml_error *err);
+void store_loaded_result_release(struct store_loaded_result *loaded); /* safe on all zero */
 
 /* ---- Is a run still going on? --------------------------------------------- */
 

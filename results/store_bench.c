@@ -196,6 +196,21 @@ static bool insert_token_times(struct store *store, int64_t result_id, const str
     return query_release(&q, "storing token times", err);
 }
 
+static bool insert_counters(struct store *store, int64_t result_id, const struct store_result *r,
+                            struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO counter(result_id, rep, metric, value) VALUES (?, -1, ?, ?)");
+    for (size_t i = 0; i < r->n_counters && q.rc == SQLITE_OK; i++) {
+        query_int(&q, result_id);
+        query_text(&q, r->counters[i].metric);
+        query_real(&q, r->counters[i].value);
+        query_run(&q);
+    }
+    return query_release(&q, "storing counters", err);
+}
+
 /* The view v_stat looks the interval's ranks up; make sure that it finds them. */
 static bool know_interval(struct store *store, const struct store_result *r, struct rml_error *err)
 {
@@ -231,7 +246,8 @@ int64_t store_insert_result(struct store *store, int64_t run_id, const struct st
     free(key);
     int64_t id = case_id < 0 ? -1 : insert_result(store, run_id, case_id, result, err);
     bool ok = id >= 0 && insert_samples(store, id, result, err) &&
-              insert_token_times(store, id, result, err) && know_interval(store, result, err);
+              insert_token_times(store, id, result, err) &&
+              insert_counters(store, id, result, err) && know_interval(store, result, err);
     return ok ? id : -1;
 }
 

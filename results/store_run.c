@@ -177,7 +177,7 @@ static bool add_env(struct store *store, int64_t run_id, const char *phase, stru
     return query_release(&rows.q, "storing the environment", err);
 }
 
-/* ---- Begin, heartbeat, end --------------------------------------------------------------- */
+/* ---- Begin --------------------------------------------------------------- */
 
 static int64_t insert_run(struct store *store, const struct store_run *run,
                           const struct process_identity *self, struct rml_error *err)
@@ -219,15 +219,49 @@ static int64_t insert_run(struct store *store, const struct store_run *run,
     return id;
 }
 
+/* What is written of this process, read before the lock is taken: it takes some ms (the binary
+ * is hashed). */
+struct provenance {
+    struct host_facts host;
+    struct build_record build;
+    struct process_identity self;
+};
+
+static bool read_provenance(struct provenance *p, struct rml_error *err)
+{
+    process_identity_read(&p->self);
+    return host_facts_read(&p->host, "", err) && build_record_read(&p->build, err);
+}
+
+/* Host and build, as the run refers to them. */
+static bool know_provenance(struct store *store, const struct provenance *p, struct rml_error *err)
+{
+    store->host_id = store_upsert_host(store, &p->host, err);
+    store->build_id = store->host_id < 0 ? -1 : store_upsert_build(store, &p->build, err);
+    return store->build_id >= 0;
+}
+
+static bool add_plan(struct store *store, int64_t run_id, const char *plan_sha256,
+                     struct rml_error *err)
+{
+    if (!plan_sha256)
+        return true;
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO run_env(run_id, phase, key, value) VALUES (?, 'start', 'plan_sha256',"
+               " ?)");
+    query_int(&q, run_id);
+    query_text(&q, plan_sha256);
+    query_run(&q);
+    return query_release(&q, "storing a plan", err);
+}
+
 int64_t store_begin_run(struct store *store, const struct store_run *run, struct rml_error *err)
 {
     if (!store)
         return 0;
-    struct host_facts host;
-    struct build_record build;
-    struct process_identity self;
-    /* Reading these takes some ms (the binary is hashed): before the lock is taken. */
-    if (!host_facts_read(&host, "", err) || !build_record_read(&build, err))
+    struct provenance p;
+    if (!read_provenance(&p, err) || !store_begin(store, "storing a run", err))
         return -1;
     process_identity_read(&self);
 
@@ -239,8 +273,78 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
     if (store->build_id >= 0)
         id = insert_run(store, run, &self, err);
     bool ok = id >= 0 && add_env(store, id, "start", err);
+
+    int64_t id = know_provenance(store, &p, err) ? insert_run(store, run, &p.self, err) : -1;
+    bool ok =
+        id >= 0 && add_env(store, id, "start", err) && add_plan(store, id, run->plan_sha256, err);
     return store_end(store, ok, "storing a run", err) ? id : -1;
 }
+
+/* ---- Going on ------------------------------------------------------------------------------- */
+
+/* The newest unfinished run that nobody works on; 0: none, -1: an error. */
+static int64_t find_unfinished(struct store *store, const struct store_run *run,
+                               struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store,
+               "SELECT r.id FROM run AS r JOIN run_env AS e ON e.run_id = r.id"
+               " WHERE r.kind = ? AND r.host_id = ? AND r.build_id = ? AND r.state <> 'complete'"
+               " AND e.phase = 'start' AND e.key = 'plan_sha256' AND e.value = ?"
+               " ORDER BY r.start_ns DESC, r.id DESC");
+    query_text(&q, kind_names[run->kind]);
+    query_int(&q, store->host_id);
+    query_int(&q, store->build_id);
+    query_text(&q, run->plan_sha256);
+    int64_t id = 0;
+    bool ok = true;
+    while (ok && id == 0 && query_step(&q)) {
+        enum store_liveness liveness;
+        int64_t candidate = sqlite3_column_int64(q.stmt, 0);
+        ok = store_run_liveness(store, candidate, &liveness, err);
+        if (ok && (liveness == STORE_DEAD || liveness == STORE_ENDED))
+            id = candidate;
+    }
+    return query_release(&q, "looking for an unfinished run", err) && ok ? id : -1;
+}
+
+static bool take_over(struct store *store, int64_t run_id, const struct process_identity *self,
+                      struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store, "DELETE FROM run_env WHERE run_id = ? AND phase = 'end'");
+    query_int(&q, run_id);
+    query_run(&q);
+    if (!query_release(&q, "going on with a run", err))
+        return false;
+    query_init(&q, store,
+               "UPDATE run SET state = 'running', exit_code = NULL, end_ns = NULL,"
+               " heartbeat_ns = ?, pid = ?, pid_start_ticks = ?, pid_namespace = ?, boot_id = ?,"
+               " hostname = ? WHERE id = ?");
+    query_int(&q, now_utc_ns());
+    query_int(&q, self->pid);
+    query_count(&q, self->start_ticks);
+    query_text(&q, self->pid_namespace);
+    query_text(&q, self->boot_id);
+    query_text(&q, self->hostname);
+    query_int(&q, run_id);
+    query_run(&q);
+    return query_release(&q, "going on with a run", err);
+}
+
+int64_t store_resume_run(struct store *store, const struct store_run *run, struct rml_error *err)
+{
+    if (!store)
+        return 0;
+    struct provenance p;
+    if (!read_provenance(&p, err) || !store_begin(store, "going on with a run", err))
+        return -1;
+    int64_t id = know_provenance(store, &p, err) ? find_unfinished(store, run, err) : -1;
+    bool ok = id == 0 || (id > 0 && take_over(store, id, &p.self, err));
+    return store_end(store, ok, "going on with a run", err) ? id : -1;
+}
+
+/* ---- Heartbeat, end ------------------------------------------------------------------------- */
 
 bool store_heartbeat(struct store *store, int64_t run_id, struct rml_error *err)
 {

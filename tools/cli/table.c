@@ -104,3 +104,29 @@ void cli_table_print(const struct cli_table *table, FILE *stream)
     }
     free(widest);
 }
+
+static void put_markdown_cell(const char *cell, FILE *stream)
+{
+    fputs(" ", stream);
+    for (; *cell; cell++)
+        fprintf(stream, *cell == '|' ? "\\%c" : "%c", *cell);
+    fputs(" |", stream);
+}
+
+void cli_table_print_markdown(const struct cli_table *table, FILE *stream)
+{
+    for (size_t i = 0; i < table->n_cells; i++) {
+        if (i % table->n_columns == 0)
+            fputc('|', stream);
+        put_markdown_cell(table->cells[i], stream);
+        if ((i + 1) % table->n_columns != 0)
+            continue;
+        fputc('\n', stream);
+        if (i + 1 != table->n_columns)
+            continue;
+        fputc('|', stream);
+        for (size_t column = 0; column < table->n_columns; column++)
+            fputs(table->right[column] ? " ---: |" : " --- |", stream);
+        fputc('\n', stream);
+    }
+}

@@ -22,5 +22,7 @@ void cli_table_cell(struct cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Headings, then rows; two blanks between columns, none at the end of a line. */
 void cli_table_print(const struct cli_table *table, FILE *stream);
+/* The same in Markdown (GitHub's tables), '|' in cells escaped. */
+void cli_table_print_markdown(const struct cli_table *table, FILE *stream);
 
 #endif
