@@ -33,6 +33,7 @@ Test(attention_case, output_is_right_for_every_pair_of_cache_types)
                                                                 .k = (enum rml_kv_dtype)k,
                                                                 .v = (enum rml_kv_dtype)v,
                                                                 .depth = depths[d],
+                                                                .n_rows = 1,
                                                                 .seed = 5};
                     struct attention_case *c = attention_case_create(&settings, pool, &err);
                     cr_assert(c, "%s", err.message);
@@ -63,7 +64,7 @@ Test(attention_case, costs)
     struct rml_error err = RML_ERROR_INIT;
     struct rml_thread_pool *pool = rml_thread_pool_create(1, &err);
     struct attention_settings settings = {
-        .shape = llama, .k = RML_KV_F16, .v = RML_KV_F16, .depth = 512};
+        .shape = llama, .k = RML_KV_F16, .v = RML_KV_F16, .depth = 512, .n_rows = 1};
     struct attention_case *c = attention_case_create(&settings, pool, &err);
     cr_assert(c, "%s", err.message);
     /* 513 positions read and one written, 8 heads, 256 bytes twice; 2 x 4096 f32 */
@@ -74,7 +75,8 @@ Test(attention_case, costs)
     attention_case_destroy(c);
     rml_thread_pool_destroy(pool);
 
-    settings = (struct attention_settings){.shape = llama, .k = RML_KV_F32, .v = RML_KV_I8};
+    settings =
+        (struct attention_settings){.shape = llama, .k = RML_KV_F32, .v = RML_KV_I8, .n_rows = 1};
     /* i8: 4 scales and 128 bytes */
     cr_expect(attention_bytes(&settings) == 2.0 * 8 * (512 + 144) + 32768);
 }
