@@ -263,17 +263,6 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
     struct provenance p;
     if (!read_provenance(&p, err) || !store_begin(store, "storing a run", err))
         return -1;
-    process_identity_read(&self);
-
-    if (!store_begin(store, "storing a run", err))
-        return -1;
-    int64_t id = -1;
-    store->host_id = store_upsert_host(store, &host, err);
-    store->build_id = store->host_id < 0 ? -1 : store_upsert_build(store, &build, err);
-    if (store->build_id >= 0)
-        id = insert_run(store, run, &self, err);
-    bool ok = id >= 0 && add_env(store, id, "start", err);
-
     int64_t id = know_provenance(store, &p, err) ? insert_run(store, run, &p.self, err) : -1;
     bool ok =
         id >= 0 && add_env(store, id, "start", err) && add_plan(store, id, run->plan_sha256, err);
