@@ -28,7 +28,8 @@ struct bench_outcome {
     char output_sha256[65]; /* "": the case has no output */
     int64_t rss_nbytes;     /* the child's peak; -1: not known */
     int64_t kv_nbytes;      /* as in bench_facts */
-    json_t *profile;        /* {"NAME": ns of all repetitions}; NULL without --profile. Owned */
+    json_t *
+        profile; /* as bench_case.profile; NULL when it was not asked for, or there is none. Owned */
 };
 
 /* One block of iterations, for comparisons. */

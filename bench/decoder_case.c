@@ -160,6 +160,19 @@ struct bench_work decoder_case_work(struct decoder_case *c)
                                .wants_token_times = !prefills};
 }
 
+bool decoder_case_profile(struct decoder_case *c, int64_t iters, struct rml_profile *profile,
+                          struct rml_error *err)
+{
+    struct bench_work work = decoder_case_work(c);
+    *profile = (struct rml_profile){0};
+    if (!work.prepare(c, err))
+        return false;
+    rml_context_set_profile(c->context, profile);
+    bool ok = work.run(c, iters, NULL, err);
+    rml_context_set_profile(c->context, NULL);
+    return ok;
+}
+
 enum rml_isa decoder_case_isa(const struct decoder_case *c)
 {
     return rml_context_isa(c->context);

@@ -38,6 +38,10 @@ const float *decoder_case_logits(const struct decoder_case *c, size_t *nbytes);
 /* False with RML_INTERNAL when one of them is not finite. */
 bool decoder_case_verify(const struct decoder_case *c, struct rml_error *err);
 
+/* Runs so many iterations with the profile on. */
+bool decoder_case_profile(struct decoder_case *c, int64_t iters, struct rml_profile *profile,
+                          struct rml_error *err);
+
 size_t decoder_case_kv_nbytes(const struct decoder_case *c); /* pages in use */
 
 #endif

@@ -377,6 +377,26 @@ static int64_t kv_nbytes(const void *state)
     return (int64_t)decoder_case_kv_nbytes(o->c);
 }
 
+/* Operations that the model has not are left out. */
+static json_t *profile(void *state, int64_t iters, struct rml_error *err)
+{
+    struct opened *o = state;
+    struct rml_profile p;
+    if (!decoder_case_profile(o->c, iters, &p, err))
+        return NULL;
+    json_t *operations = json_object();
+    for (int op = 0; op < RML_N_OPERATIONS; op++) {
+        if (p.wall_ns[op] == 0)
+            continue;
+        json_t *times = json_pack("{sf sf}", "wall_ns", (double)p.wall_ns[op] / (double)iters,
+                                  "wait_ns", (double)p.wait_ns[op] / (double)iters);
+        json_object_set_new(operations, rml_operation_name((enum rml_operation)op), times);
+    }
+    if (!operations)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a profile");
+    return operations;
+}
+
 /* The name of a random decoder's case begins with its shape. */
 static struct rml_model *random_model(const struct bench_spec *spec, enum rml_dtype dtype,
                                       struct rml_error *err)
@@ -440,6 +460,7 @@ static bool open_case(const struct bench_spec *spec, struct bench_case *opened,
                   .flops_per_iter = decoder_flops(config, &s)},
         .verify = verify,
         .kv_nbytes = kv_nbytes,
+        .profile = profile,
         .close = close_case,
     };
     return true;
@@ -456,6 +477,7 @@ const struct bench_suite bench_decoder_suite = {
            "  rml-bench decoder model.gguf --prompt 0 --depth 0,512-8192*2",
     .work_version = 1,
     .takes_threads = true,
+    .has_profile = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

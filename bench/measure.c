@@ -144,7 +144,7 @@ static bool warm_up(struct measuring *m, struct rml_error *err)
         if (!repeat(m, iters, true, err))
             return false;
         out->warmup_iters += iters;
-        if (last_wall_ns(m) < REP_NS) {
+        if (last_wall_ns(m) < REP_NS && !m->work->fixed_iters) {
             iters = larger(m, iters);
             n = n_windows = 0;
         } else {

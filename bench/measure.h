@@ -26,6 +26,7 @@ struct bench_work {
     const void *(*output)(const void *arg, size_t *nbytes);
     void *arg;
     int64_t iters_step;     /* iterations come in multiples of it, at least 1 */
+    bool fixed_iters;       /* a repetition is iters_step iterations, however short */
     bool wants_token_times; /* an iteration is a token whose time is kept */
 };
 

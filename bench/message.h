@@ -6,7 +6,7 @@
  *     {"rml_bench_worker": 1}         ->          version of the protocol
  *                                     <-   {"do": "open", "spec": {...}}
  *     {"facts": {...}}                ->
- *                                     <-   {"do": "measure", "reps": 21}
+ *                                     <-   {"do": "measure", "reps": 21, "profile": false}
  *     {"samples": ..., "outcome": ..} ->
  *                                     <-   {"do": "settle"}        warm-up alone
  *     {"iters": 40, "steady": true}   ->

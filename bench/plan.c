@@ -176,13 +176,14 @@ bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],
 json_t *bench_spec_to_json(const struct bench_spec *spec)
 {
     const struct store_case *c = &spec->what;
-    return json_pack(
-        "{ss ss so so so so so so si sI sI sI sI sO}", "suite", c->suite, "name", c->name,
-        "checkpoint", cli_json_text(spec->checkpoint), "arithmetic", cli_json_text(c->arithmetic),
-        "isa", cli_json_text(c->isa), "weight_dtype", cli_json_text(c->weight_dtype), "k_dtype",
-        cli_json_text(c->k_dtype), "v_dtype", cli_json_text(c->v_dtype), "threads", c->threads,
-        "n_batch", (json_int_t)c->n_batch, "n_prompt", (json_int_t)c->n_prompt, "n_gen",
-        (json_int_t)c->n_gen, "n_depth", (json_int_t)c->n_depth, "params", spec->params);
+    return json_pack("{ss ss so so so so so so so si sI sI sI sI sO}", "suite", c->suite, "name",
+                     c->name, "checkpoint", cli_json_text(spec->checkpoint), "input",
+                     cli_json_text(spec->input), "arithmetic", cli_json_text(c->arithmetic), "isa",
+                     cli_json_text(c->isa), "weight_dtype", cli_json_text(c->weight_dtype),
+                     "k_dtype", cli_json_text(c->k_dtype), "v_dtype", cli_json_text(c->v_dtype),
+                     "threads", c->threads, "n_batch", (json_int_t)c->n_batch, "n_prompt",
+                     (json_int_t)c->n_prompt, "n_gen", (json_int_t)c->n_gen, "n_depth",
+                     (json_int_t)c->n_depth, "params", spec->params);
 }
 
 /* A text or null; *ok becomes false for anything else. */
@@ -222,6 +223,7 @@ struct bench_spec *bench_spec_from_json(json_t *document, struct rml_error *err)
         return NULL;
     spec->document = json_incref(document);
     spec->checkpoint = text_of(document, "checkpoint", &ok);
+    spec->input = text_of(document, "input", &ok);
     spec->what.arithmetic = text_of(document, "arithmetic", &ok);
     spec->what.isa = text_of(document, "isa", &ok);
     spec->what.weight_dtype = text_of(document, "weight_dtype", &ok);

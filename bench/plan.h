@@ -34,6 +34,7 @@ struct bench_spec {
     char *skip_reason;        /* NULL: the case can be measured */
     bool ends_with_token;     /* an iteration ends with the first new token: its time is ttft */
     const char *checkpoint;   /* path that the child opens; NULL: none. Borrowed */
+    const char *input;        /* another file that the case reads; NULL: none. Borrowed */
     const char *model_sha256; /* its content hash; NULL: none. Borrowed */
 
     /* Estimates, of which none has to be right; negative: not known. */

@@ -46,6 +46,8 @@ void bench_row_destroy(struct bench_row *row)
     if (row) {
         bench_samples_release(&row->samples);
         json_decref(row->profile);
+        free(row->counters);
+        free(row->counter_names);
     }
     free(row);
 }
@@ -59,7 +61,7 @@ void bench_row_fail(struct bench_row *row, const struct rml_error *err)
     row->result.error = row->error;
     row->result.samples = NULL;
     row->result.token_times = NULL;
-    row->result.n_samples = row->result.n_token_times = 0;
+    row->result.n_samples = row->result.n_token_times = row->result.n_counters = 0;
     row->result.iters_per_rep = row->result.warmup_iters = 0;
     row->result.output_sha256 = NULL;
     clear_figures(row);
@@ -173,6 +175,35 @@ bool bench_row_recall(struct bench_row *row, const struct store_result *r, struc
     return true;
 }
 
+/* "profile.qkv.wall_ns" and so on, as counters of the result. */
+static bool take_profile(struct bench_row *row, json_t *profile, struct rml_error *err)
+{
+    row->profile = profile;
+    size_t n = 2 * json_object_size(profile), i = 0;
+    if (n == 0)
+        return true;
+    row->counters = calloc(n, sizeof *row->counters);
+    row->counter_names = calloc(n, sizeof *row->counter_names);
+    if (!row->counters || !row->counter_names)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a profile");
+    const char *operation;
+    json_t *times;
+    json_object_foreach(profile, operation, times)
+    {
+        static const char *const kinds[] = {"wall_ns", "wait_ns"};
+        for (size_t k = 0; k < 2; k++, i++) {
+            snprintf(row->counter_names[i], sizeof row->counter_names[i], "profile.%s.%s",
+                     operation, kinds[k]);
+            row->counters[i] = (struct store_counter){
+                .metric = row->counter_names[i],
+                .value = json_number_value(json_object_get(times, kinds[k]))};
+        }
+    }
+    row->result.counters = row->counters;
+    row->result.n_counters = n;
+    return true;
+}
+
 static bool measure(struct bench_row *row, struct bench_child *child, int n_reps, bool profile,
                     struct rml_error *err)
 {
@@ -184,8 +215,11 @@ static bool measure(struct bench_row *row, struct bench_child *child, int n_reps
     bench_row_set_facts(row, &facts);
     if (!bench_child_measure(child, n_reps, profile, &samples, &outcome, err))
         return false;
-    row->profile = outcome.profile;
-    if (!bench_row_take_samples(row, &samples, err))
+    if (!bench_row_take_samples(row, &samples, err)) {
+        json_decref(outcome.profile);
+        return false;
+    }
+    if (!take_profile(row, outcome.profile, err))
         return false;
     snprintf(row->output_sha256, sizeof row->output_sha256, "%s", outcome.output_sha256);
     row->result.output_sha256 = row->output_sha256[0] ? row->output_sha256 : NULL;

@@ -16,9 +16,11 @@ struct bench_row {
     struct bench_samples samples;
 
     char engine_version[64];
-    char output_sha256[65]; /* "": none */
-    char error[2080];       /* or why it was skipped */
-    json_t *profile;        /* as in bench_outcome; owned, NULL without */
+    char output_sha256[65];         /* "": none */
+    char error[2080];               /* or why it was skipped */
+    struct store_counter *counters; /* the same for the database; owned */
+    char (*counter_names)[64];
+    json_t *profile; /* as in bench_outcome; owned, NULL without */
 
     /* Derived, in ns an iteration; NaN when it does not apply. */
     struct summary stats;

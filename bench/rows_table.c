@@ -14,7 +14,7 @@ static const char *figure(char *text, size_t nbytes, double x)
     if (isnan(x))
         snprintf(text, nbytes, "-");
     else
-        snprintf(text, nbytes, "%.*f", x < 10 ? 2 : x < 100 ? 1 : 0, x);
+        snprintf(text, nbytes, "%.*f", x > 0 && x < 0.1 ? 4 : x < 10 ? 2 : x < 100 ? 1 : 0, x);
     return text;
 }
 
@@ -62,7 +62,8 @@ static void put_count(struct cli_table *table, int64_t n)
 static void put_name(struct cli_table *table, const struct bench_row *row)
 {
     const struct store_case *c = &row->what;
-    const char *path = row->spec->checkpoint, *rest = strchr(c->name, '/');
+    const char *path = row->spec->checkpoint, *slash_in_name = strchr(c->name, '/');
+    const char *rest = slash_in_name ? slash_in_name + 1 : c->name;
     long long n = c->n_prompt > 0 ? c->n_prompt : c->n_gen;
     char length[32] = "", batch[32] = "";
     if (n > 1)
@@ -70,8 +71,11 @@ static void put_name(struct cli_table *table, const struct bench_row *row)
     if (c->n_batch > 1)
         snprintf(batch, sizeof batch, " x %lld", (long long)c->n_batch);
     const char *slash = path ? strrchr(path, '/') : NULL;
-    cli_table_cell(table, "%s%s%s%s", path ? slash && slash[1] ? slash + 1 : path : c->name,
-                   path && rest ? rest : "", length, batch);
+    if (path)
+        cli_table_cell(table, "%s/%s%s%s", slash && slash[1] ? slash + 1 : path, rest, length,
+                       batch);
+    else
+        cli_table_cell(table, "%s%s%s", c->name, length, batch);
 }
 
 static void put_kv(struct cli_table *table, const struct store_case *c)
@@ -113,6 +117,30 @@ struct cli_table *bench_rows_table(const struct bench_session *session)
         put_figure(table, row->result.kv_bytes < 0 ? NAN : (double)row->result.kv_bytes / 1e6);
         put_figure(table, row->result.rss_bytes < 0 ? NAN : (double)row->result.rss_bytes / 1e6);
         cli_table_cell(table, "%s", store_status_name(row->result.status));
+    }
+    return table;
+}
+
+/* ---- Profiles ------------------------------------------------------------------------------- */
+
+struct cli_table *bench_profile_table(const struct bench_row *row)
+{
+    if (!row->profile || row->what.threads < 1)
+        return NULL;
+    const char *operation;
+    json_t *times;
+    double total = 0;
+    json_object_foreach(row->profile, operation, times) total +=
+        json_number_value(json_object_get(times, "wall_ns"));
+    struct cli_table *table = cli_table_create("<operation|>us|>% of time|>% threads wait");
+    json_object_foreach(row->profile, operation, times)
+    {
+        double wall = json_number_value(json_object_get(times, "wall_ns"));
+        double wait = json_number_value(json_object_get(times, "wait_ns"));
+        cli_table_cell(table, "%s", operation);
+        put_figure(table, wall / 1e3);
+        put_figure(table, 100 * wall / total);
+        put_figure(table, wall > 0 ? 100 * wait / (row->what.threads * wall) : NAN);
     }
     return table;
 }

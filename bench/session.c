@@ -135,6 +135,16 @@ static void print_rows(const struct bench_session *session)
     struct cli_table *table = bench_rows_table(session);
     cli_table_print(table, stdout);
     cli_table_destroy(table);
+    for (size_t i = 0; i < session->n_rows; i++) {
+        char text[256];
+        table = bench_profile_table(session->rows[i]);
+        if (!table)
+            continue;
+        bench_spec_describe(session->rows[i]->spec, text, sizeof text);
+        printf("\n%s, an iteration:\n", text);
+        cli_table_print(table, stdout);
+        cli_table_destroy(table);
+    }
 }
 
 int bench_session_end(struct bench_session *session, struct bench_outputs *outputs,

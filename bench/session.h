@@ -63,5 +63,7 @@ json_t *bench_rows_json(const struct bench_session *session, struct rml_error *e
 json_t *bench_row_json(const struct bench_row *row, struct rml_error *err);
 /* The rows as a table, to be destroyed. */
 struct cli_table *bench_rows_table(const struct bench_session *session);
+/* Its profile as a table; NULL when it has none. */
+struct cli_table *bench_profile_table(const struct bench_row *row);
 
 #endif

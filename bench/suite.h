@@ -45,9 +45,10 @@ struct bench_case {
     bool (*verify)(const void *state, struct rml_error *err);
     /* Bytes of the cache in use after measuring; NULL: facts.kv_nbytes stays. */
     int64_t (*kv_nbytes)(const void *state);
-    /* Times of operations, summed over all repetitions since it was switched on (--profile): adds
-     * "NAME" -> ns members to the object. NULL: the suite has none. */
-    bool (*profile)(void *state, bool on, json_t *ns);
+    /* For --profile: runs so many iterations (a multiple of work.iters_step) once more and gives
+     * what each operation took of one: {"NAME": {"wall_ns", "wait_ns"}}, times of the calling
+     * thread and waiting times of all threads together. NULL on failure. NULL: there is none. */
+    json_t *(*profile)(void *state, int64_t iters, struct rml_error *err);
     void (*close)(void *state);
 };
 
@@ -64,6 +65,7 @@ struct bench_suite {
     const char *args_doc; /* "CHECKPOINT"; NULL: no argument */
     int work_version;     /* raised when the same spec means other work: rows no longer compare */
     bool takes_threads;   /* has --threads */
+    bool has_profile;     /* has --profile: its cases can be profiled */
 
     /* Dimensions of its own: keys from CLI_OWN_KEY. The parser's state->input is
      * *settings [settings_nbytes], all zero at first; what stays zero is the default. It sees
@@ -82,7 +84,8 @@ struct bench_suite {
     bool (*open)(const struct bench_spec *spec, struct bench_case *opened, struct rml_error *err);
 };
 
-extern const struct bench_suite bench_attention_suite, bench_decoder_suite;
+extern const struct bench_suite bench_attention_suite, bench_decoder_suite, bench_load_suite,
+    bench_tokenizer_suite;
 
 /* All of them; ends with NULL. */
 extern const struct bench_suite *const bench_suites[];

@@ -20,11 +20,11 @@ struct sweep {
     struct bench_sweep_settings common;
     int n_reps;
     double timeout_seconds; /* 0: by the estimate */
-    bool plan_only, resume;
+    bool plan_only, resume, profile;
     struct bench_outputs outputs;
 };
 
-enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME };
+enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME, KEY_PROFILE };
 
 static const struct argp_option sweep_options[] = {
     {"threads", 't', "LIST", 0,
@@ -40,6 +40,8 @@ static const struct argp_option sweep_options[] = {
      "Go on with the newest run of the same plan, program and host that did not come to its end; "
      "what it has measured is not measured again",
      5},
+    {"profile", KEY_PROFILE, NULL, 0,
+     "Also show what each operation takes of an iteration, and how long threads wait in it", 5},
     {"output", 'o', "FILE", 0,
      "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again", 5},
     {0},
@@ -65,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_PLAN:
         sweep->plan_only = true;
+        return 0;
+    case KEY_PROFILE:
+        sweep->profile = true;
         return 0;
     case KEY_RESUME:
         sweep->resume = true;
@@ -96,7 +101,8 @@ static struct argp_option *all_options(const struct bench_suite *suite)
     }
     memcpy(options, suite->options, n * sizeof *options);
     for (size_t i = 0; i < N_SWEEP_OPTIONS; i++)
-        if (suite->takes_threads || sweep_options[i].key != 't')
+        if ((suite->takes_threads || sweep_options[i].key != 't') &&
+            (suite->has_profile || sweep_options[i].key != KEY_PROFILE))
             options[n++] = sweep_options[i];
     return options;
 }
@@ -210,7 +216,7 @@ static bool measure_case(const struct sweep *sweep, const struct bench_spec *spe
     if (child) {
         bench_child_limit(child, time_limit(sweep, spec));
         bench_child_on_wait(child, show_progress, progress);
-        bench_row_measure(row, child, sweep->n_reps, false, &why);
+        bench_row_measure(row, child, sweep->n_reps, sweep->profile, &why);
     } else if (why.code != RML_CANCELLED) {
         bench_row_fail(row, &why);
     }

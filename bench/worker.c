@@ -5,6 +5,7 @@
  */
 #include "bench/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/report.h"
+
+#define PROFILE_REPS 5
 
 struct worker {
     struct bench_spec *spec; /* NULL: no case is open */
@@ -42,8 +45,9 @@ static json_t *do_open(struct worker *w, const json_t *request, struct rml_error
     struct bench_spec *spec = bench_spec_from_json(json_object_get(request, "spec"), err);
     if (!spec)
         return NULL;
-    w->c =
-        (struct bench_case){.facts = {.bytes_per_iter = -1, .flops_per_iter = -1, .kv_nbytes = -1}};
+    w->c = (struct bench_case){
+        .facts = {
+            .items_per_iter = NAN, .bytes_per_iter = -1, .flops_per_iter = -1, .kv_nbytes = -1}};
     if (!spec->suite->open(spec, &w->c, err)) {
         bench_spec_destroy(spec);
         return NULL;
@@ -97,7 +101,12 @@ static json_t *do_measure(struct worker *w, const json_t *request, struct rml_er
     struct bench_samples samples;
     if (!bench_measure(&w->c.work, n_reps, &samples, err))
         return NULL;
-    json_t *answer = judged(w, &samples, NULL, err);
+    /* After the repetitions, which it thus does not disturb. */
+    bool profiles = w->c.profile && json_is_true(json_object_get(request, "profile"));
+    json_t *profile =
+        profiles ? w->c.profile(w->c.state, PROFILE_REPS * samples.iters_per_rep, err) : NULL;
+    json_t *answer = profiles && !profile ? NULL : judged(w, &samples, profile, err);
+    json_decref(profile);
     bench_samples_release(&samples);
     return answer;
 }

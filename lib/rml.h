@@ -34,6 +34,7 @@
 #include "model/kv_cache.h"
 #include "model/model_config.h"
 #include "model/numerics.h"
+#include "model/profile.h"
 #include "model/tensor_values.h"
 #include "tensor/dtype.h"
 #include "text/chat.h"

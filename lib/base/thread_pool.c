@@ -49,11 +49,18 @@ struct loop {
     void *arg;
 };
 
+/* A counter of its own cache line, written by one thread alone. */
+struct busy {
+    _Alignas(64) int64_t ns;
+};
+
 struct rml_thread_pool {
     struct loop loop;
     unsigned n_threads;
     int64_t spin_ns;
     struct worker *workers; /* [n_threads - 1], for indices from 1 */
+    struct busy *busy;      /* [n_threads] */
+    bool counts_busy;       /* changes between loops only */
 
     _Alignas(64) atomic_size_t unclaimed; /* tasks nobody has taken yet */
     _Alignas(64) atomic_size_t finished;  /* tasks of this loop that are done */
@@ -99,16 +106,21 @@ static int64_t now_ns(void)
 static void run_tasks(struct rml_thread_pool *pool, unsigned worker)
 {
     size_t n_done = 0, n_tasks = 0;
+    int64_t start_ns = 0; /* 0: not counted */
     size_t left = atomic_load_explicit(&pool->unclaimed, memory_order_relaxed);
     while (left > 0) {
         if (!atomic_compare_exchange_weak_explicit(&pool->unclaimed, &left, left - 1,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
+        if (n_done == 0 && pool->counts_busy)
+            start_ns = now_ns();
         n_tasks = pool->loop.n_tasks;
         pool->loop.task(pool->loop.arg, n_tasks - left, worker);
         n_done++;
         left = atomic_load_explicit(&pool->unclaimed, memory_order_relaxed);
     }
+    if (start_ns)
+        pool->busy[worker].ns += now_ns() - start_ns;
     /* Until this addition the loop is live; all n_done tasks belong to it. */
     if (n_done > 0 && atomic_fetch_add(&pool->finished, n_done) + n_done == n_tasks &&
         atomic_load(&pool->caller_waits)) {
@@ -190,8 +202,11 @@ static void wake_workers(struct rml_thread_pool *pool, size_t n_wanted)
 void rmli_parallel_for(struct rml_thread_pool *pool, size_t n_tasks, rmli_task_fn *task, void *arg)
 {
     if (pool->n_threads == 1 || n_tasks <= 1) {
+        int64_t start_ns = pool->counts_busy ? now_ns() : 0;
         for (size_t i = 0; i < n_tasks; i++)
             task(arg, i, 0);
+        if (start_ns)
+            pool->busy[0].ns += now_ns() - start_ns;
         return;
     }
     pool->loop = (struct loop){n_tasks, task, arg};
@@ -214,6 +229,7 @@ static void stop_workers(struct rml_thread_pool *pool, unsigned n_started)
 static void free_pool(struct rml_thread_pool *pool)
 {
     rmli_free(pool->workers);
+    rmli_free(pool->busy);
     rmli_free(pool);
 }
 
@@ -282,7 +298,8 @@ struct rml_thread_pool *rml_thread_pool_create(unsigned n_threads, struct rml_er
     atomic_init(&pool->n_sleeping, 0);
     atomic_init(&pool->stop, false);
     pool->workers = rmli_alloc(n_threads - 1, sizeof *pool->workers, err);
-    if (!pool->workers || !start_workers(pool, err)) {
+    pool->busy = rmli_alloc_zeroed(n_threads, sizeof *pool->busy, err);
+    if (!pool->workers || !pool->busy || !start_workers(pool, err)) {
         free_pool(pool);
         return NULL;
     }
@@ -295,6 +312,21 @@ void rml_thread_pool_destroy(struct rml_thread_pool *pool)
         return;
     stop_workers(pool, pool->n_threads - 1);
     free_pool(pool);
+}
+
+void rmli_thread_pool_count_busy(struct rml_thread_pool *pool, bool on)
+{
+    for (unsigned i = 0; i < pool->n_threads; i++)
+        pool->busy[i].ns = 0;
+    pool->counts_busy = on;
+}
+
+int64_t rmli_thread_pool_busy_ns(const struct rml_thread_pool *pool)
+{
+    int64_t ns = 0;
+    for (unsigned i = 0; i < pool->n_threads; i++)
+        ns += pool->busy[i].ns;
+    return ns;
 }
 
 unsigned rml_thread_pool_size(const struct rml_thread_pool *pool)

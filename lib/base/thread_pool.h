@@ -14,6 +14,7 @@
 #define RML_BASE_THREAD_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -38,5 +39,11 @@ unsigned rml_thread_pool_size(const struct rml_thread_pool *pool);
  * allocates. Not reentrant: one loop at a time, from one thread at a time. */
 typedef void rmli_task_fn(void *arg, size_t i, unsigned worker);
 void rmli_parallel_for(struct rml_thread_pool *pool, size_t n_tasks, rmli_task_fn *task, void *arg);
+
+/* Switches on (then from 0) or off that each thread counts its time in tasks; off at first, and
+ * then it costs a test of a pointer for each share of a loop. Not while a loop is running. */
+void rmli_thread_pool_count_busy(struct rml_thread_pool *pool, bool on);
+/* Time in tasks of all threads together, of loops that have ended; 0 when it is not counted. */
+int64_t rmli_thread_pool_busy_ns(const struct rml_thread_pool *pool);
 
 #endif

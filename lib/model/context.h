@@ -11,6 +11,7 @@
 
 #include "model/attention.h"
 #include "model/model.h"
+#include "model/profile.h"
 #include "model/project.h"
 
 struct rml_context {
@@ -52,7 +53,18 @@ struct rml_context {
 
     float *logits; /* [logit_tile][n_vocab] for a consumer */
     size_t scratch_nbytes;
+    struct rml_profile *profile; /* borrowed; NULL: nobody asks */
 };
+
+void rmli_profile_begin(struct rml_context *ctx);
+void rmli_profile_end(struct rml_context *ctx, enum rml_operation operation);
+
+/* The time since the last operation's end was this one's. */
+static inline void rmli_profile(struct rml_context *ctx, enum rml_operation operation)
+{
+    if (ctx->profile)
+        rmli_profile_end(ctx, operation);
+}
 
 /* The two halves of a layer (layer.c, feed_forward.c): they read ctx->rows and update ctx->x. */
 void rmli_attention_half(struct rml_context *ctx, uint32_t layer, bool drop_unwanted);

@@ -50,7 +50,9 @@ static void dense(struct rml_context *ctx, const struct rmli_layer_weights *w, f
         {.matrix = &w->up, .n_rows = ctx->n_rows, .out = ctx->up, .ld_out = c->n_ff},
     };
     rmli_project(&ctx->projector, ctx->normed, c->n_embd, ctx->n_rows, gate_up, 2);
+    rmli_profile(ctx, RML_OP_GATE_UP);
     gated_activation(ctx, ctx->n_rows, c->n_ff);
+    rmli_profile(ctx, RML_OP_ACTIVATION);
     const struct rmli_job down = {
         .matrix = &w->down,
         .n_rows = ctx->n_rows,
@@ -59,6 +61,7 @@ static void dense(struct rml_context *ctx, const struct rmli_layer_weights *w, f
         .accumulate = accumulate,
     };
     rmli_project(&ctx->projector, ctx->gate, c->n_ff, ctx->n_rows, &down, 1);
+    rmli_profile(ctx, RML_OP_DOWN);
 }
 
 /* Turns one row of router scores into its k experts and their weights. */
@@ -150,6 +153,7 @@ static void experts(struct rml_context *ctx, const struct rmli_layer_weights *w,
     rmli_parallel_for(ctx->pool, ctx->n_rows, choose_experts, ctx);
     assign_slots(ctx, count);
     rmli_parallel_for(ctx->pool, ctx->n_rows, gather_row, ctx);
+    rmli_profile(ctx, RML_OP_ROUTE);
 
     size_t row0 = 0, n_ff = c->n_ff_expert;
     for (uint32_t e = 0; e < c->n_expert; row0 += count[e++]) {
@@ -161,7 +165,9 @@ static void experts(struct rml_context *ctx, const struct rmli_layer_weights *w,
             (struct rmli_job){&w->expert_up[e], row0, count[e], ctx->up + row0 * n_ff, n_ff, false};
     }
     rmli_project(&ctx->projector, ctx->gathered, c->n_embd, n_slots, ctx->jobs, n_jobs);
+    rmli_profile(ctx, RML_OP_GATE_UP);
     gated_activation(ctx, n_slots, n_ff);
+    rmli_profile(ctx, RML_OP_ACTIVATION);
 
     /* The inputs are no longer needed: the outputs take their place. */
     row0 = n_jobs = 0;
@@ -172,8 +178,10 @@ static void experts(struct rml_context *ctx, const struct rmli_layer_weights *w,
                 c->n_embd,          false};
     }
     rmli_project(&ctx->projector, ctx->gate, n_ff, n_slots, ctx->jobs, n_jobs);
+    rmli_profile(ctx, RML_OP_DOWN);
     struct combine_loop loop = {ctx, out, accumulate};
     rmli_parallel_for(ctx->pool, ctx->n_rows, combine_row, &loop);
+    rmli_profile(ctx, RML_OP_COMBINE);
 }
 
 void rmli_feed_forward_half(struct rml_context *ctx, uint32_t layer)
@@ -183,10 +191,13 @@ void rmli_feed_forward_half(struct rml_context *ctx, uint32_t layer)
     float *out = c->sandwich_norms ? ctx->branch : ctx->x;
 
     rmli_norm_rows(ctx, w->feed_forward_norm);
+    rmli_profile(ctx, RML_OP_NORM);
     if (c->n_expert)
         experts(ctx, w, out, !c->sandwich_norms);
     else
         dense(ctx, w, out, !c->sandwich_norms);
-    if (c->sandwich_norms)
+    if (c->sandwich_norms) {
         rmli_add_branch(ctx, w->post_feed_forward_norm);
+        rmli_profile(ctx, RML_OP_NORM);
+    }
 }

@@ -192,6 +192,7 @@ static bool give_logits(struct rml_context *ctx, const struct rml_batch *batch, 
         const struct rmli_job head = {
             .matrix = &ctx->model->weights.head, .n_rows = n, .out = out, .ld_out = c->n_vocab};
         rmli_project(&ctx->projector, ctx->normed + begin * c->n_embd, c->n_embd, n, &head, 1);
+        rmli_profile(ctx, RML_OP_HEAD);
         if (!batch->logits && !batch->consumer(batch->user, *first, n, out))
             return rmli_fail(err, RML_CANCELLED, NULL, -1, "the consumer of logits stopped");
         *first += n;
@@ -205,7 +206,9 @@ static bool run_chunk(struct rml_context *ctx, const struct rml_batch *batch, si
                       size_t *first_logit, struct rml_error *err)
 {
     const struct rml_model_config *c = &ctx->model->config;
+    rmli_profile(ctx, RML_OP_OTHER);
     rmli_parallel_for(ctx->pool, ctx->n_rows, embed_row, ctx);
+    rmli_profile(ctx, RML_OP_EMBED);
     probe(ctx, batch, -1, RML_BRANCH_EMBEDDING, ctx->x);
     for (uint32_t layer = 0; layer < c->n_layer; layer++) {
         bool last = layer + 1 == c->n_layer;
@@ -217,6 +220,7 @@ static bool run_chunk(struct rml_context *ctx, const struct rml_batch *batch, si
         probe(ctx, batch, (int)layer, RML_BRANCH_FEED_FORWARD, ctx->x);
     }
     rmli_norm_rows(ctx, ctx->model->weights.output_norm);
+    rmli_profile(ctx, RML_OP_NORM);
     probe(ctx, batch, (int)c->n_layer, RML_BRANCH_OUTPUT, ctx->normed);
     return give_logits(ctx, batch, first_logit, err);
 }
@@ -235,6 +239,8 @@ static bool run_batch(struct rml_context *ctx, const struct rml_batch *batch, st
 
 bool rml_forward(struct rml_context *ctx, const struct rml_batch *batch, struct rml_error *err)
 {
+    if (ctx->profile)
+        rmli_profile_begin(ctx);
     if (!check_batch(ctx, batch, err))
         return false;
     bool done = true;
@@ -247,6 +253,7 @@ bool rml_forward(struct rml_context *ctx, const struct rml_batch *batch, struct 
         else
             rmli_sequence_unreserve(batch->segments[s].sequence);
     }
+    rmli_profile(ctx, RML_OP_OTHER);
     return done;
 }
 

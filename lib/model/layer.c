@@ -155,22 +155,28 @@ void rmli_attention_half(struct rml_context *ctx, uint32_t layer, bool drop_unwa
     struct head_loop loop = {ctx, layer};
 
     rmli_norm_rows(ctx, w->attention_norm);
+    rmli_profile(ctx, RML_OP_NORM);
     struct rmli_job qkv[3] = {
         {.matrix = &w->k, .n_rows = ctx->n_rows, .out = ctx->k, .ld_out = kv_dim},
         {.matrix = &w->v, .n_rows = ctx->n_rows, .out = ctx->v, .ld_out = kv_dim},
         {.matrix = &w->q, .n_rows = ctx->n_rows, .out = ctx->q, .ld_out = q_dim},
     };
     rmli_project(&ctx->projector, ctx->normed, c->n_embd, ctx->n_rows, qkv, drop_unwanted ? 2 : 3);
+    rmli_profile(ctx, RML_OP_QKV);
     rmli_parallel_for(ctx->pool, ctx->n_rows, store_key_value_row, &loop);
+    rmli_profile(ctx, RML_OP_ROPE_STORE);
     if (drop_unwanted) {
         drop_unwanted_rows(ctx);
         if (!ctx->n_rows)
             return;
         qkv[2].n_rows = ctx->n_rows;
         rmli_project(&ctx->projector, ctx->normed, c->n_embd, ctx->n_rows, &qkv[2], 1);
+        rmli_profile(ctx, RML_OP_QKV);
     }
     rmli_parallel_for(ctx->pool, ctx->n_rows, finish_query_row, &loop);
+    rmli_profile(ctx, RML_OP_ROPE_STORE);
     attend(ctx, layer);
+    rmli_profile(ctx, RML_OP_ATTENTION);
 
     struct rmli_job output = {
         .matrix = &w->o,
@@ -180,6 +186,9 @@ void rmli_attention_half(struct rml_context *ctx, uint32_t layer, bool drop_unwa
         .accumulate = !c->sandwich_norms,
     };
     rmli_project(&ctx->projector, ctx->attended, q_dim, ctx->n_rows, &output, 1);
-    if (c->sandwich_norms)
+    rmli_profile(ctx, RML_OP_ATTENTION_OUT);
+    if (c->sandwich_norms) {
         rmli_add_branch(ctx, w->post_attention_norm);
+        rmli_profile(ctx, RML_OP_NORM);
+    }
 }
