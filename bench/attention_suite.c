@@ -253,6 +253,7 @@ const struct bench_suite bench_attention_suite = {
         "  rml-bench attention --shape 24:8:128 --kv f16,f16:i8 --prefill 512 --depth 0",
     .work_version = 1,
     .takes_threads = true,
+    .has_roof = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

@@ -477,6 +477,7 @@ const struct bench_suite bench_decoder_suite = {
            "  rml-bench decoder model.gguf --prompt 0 --depth 0,512-8192*2",
     .work_version = 1,
     .takes_threads = true,
+    .has_roof = true,
     .has_profile = true,
     .options = options,
     .parse = parse,

@@ -294,6 +294,7 @@ const struct bench_suite bench_load_suite = {
            "  rml-bench load model.gguf --prompt 1,128",
     .work_version = 1,
     .takes_threads = true,
+    .has_roof = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

@@ -80,7 +80,7 @@ static bool keep(struct bench_session *session, struct bench_row *row, struct rm
         session->n_room = n_room;
     }
     session->rows[session->n_rows++] = row;
-    row->what.model_id = session->model_id;
+    row->what.model_id = row->spec->model_sha256 ? session->model_id : 0;
     return true;
 }
 

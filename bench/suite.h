@@ -65,6 +65,7 @@ struct bench_suite {
     const char *args_doc; /* "CHECKPOINT"; NULL: no argument */
     int work_version;     /* raised when the same spec means other work: rows no longer compare */
     bool takes_threads;   /* has --threads */
+    bool has_roof;        /* its bytes and operations are those of kernels: has --roof */
     bool has_profile;     /* has --profile: its cases can be profiled */
 
     /* Dimensions of its own: keys from CLI_OWN_KEY. The parser's state->input is

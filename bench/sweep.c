@@ -20,11 +20,11 @@ struct sweep {
     struct bench_sweep_settings common;
     int n_reps;
     double timeout_seconds; /* 0: by the estimate */
-    bool plan_only, resume, profile;
+    bool plan_only, resume, profile, roof;
     struct bench_outputs outputs;
 };
 
-enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME, KEY_PROFILE };
+enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME, KEY_PROFILE, KEY_ROOF };
 
 static const struct argp_option sweep_options[] = {
     {"threads", 't', "LIST", 0,
@@ -42,6 +42,11 @@ static const struct argp_option sweep_options[] = {
      5},
     {"profile", KEY_PROFILE, NULL, 0,
      "Also show what each operation takes of an iteration, and how long threads wait in it", 5},
+    {"roof", KEY_ROOF, NULL, 0,
+     "First measure what the machine can do with so many threads (rml-bench roof); without it % "
+     "roof "
+     "is of the newest measurement in the database",
+     5},
     {"output", 'o', "FILE", 0,
      "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again", 5},
     {0},
@@ -70,6 +75,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_PROFILE:
         sweep->profile = true;
+        return 0;
+    case KEY_ROOF:
+        sweep->roof = true;
         return 0;
     case KEY_RESUME:
         sweep->resume = true;
@@ -101,7 +109,8 @@ static struct argp_option *all_options(const struct bench_suite *suite)
     }
     memcpy(options, suite->options, n * sizeof *options);
     for (size_t i = 0; i < N_SWEEP_OPTIONS; i++)
-        if ((suite->takes_threads || sweep_options[i].key != 't') &&
+        if ((sweep_options[i].key != KEY_ROOF || suite->has_roof) &&
+            (suite->takes_threads || sweep_options[i].key != 't') &&
             (suite->has_profile || sweep_options[i].key != KEY_PROFILE))
             options[n++] = sweep_options[i];
     return options;
@@ -145,13 +154,26 @@ static bool default_threads(struct bench_numbers *threads, struct rml_error *err
     return threads->values || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for options");
 }
 
+/* The roofs for the same threads, before the plan has a model, which they have not. */
+static bool enumerate_roof(const struct sweep *sweep, struct bench_plan *plan,
+                           struct rml_error *err)
+{
+    const struct bench_suite *roof = bench_find_suite("roof");
+    void *settings = roof ? calloc(1, roof->settings_nbytes + 1) : NULL;
+    bool ok = settings ? roof->enumerate(settings, &sweep->common, plan, err)
+                       : rmli_fail(err, RML_INTERNAL, NULL, -1, "no roofs can be measured");
+    free(settings);
+    return ok;
+}
+
 static bool enumerate(struct sweep *sweep, struct bench_plan *plan, struct rml_error *err)
 {
     *plan = (struct bench_plan){0};
     if (sweep->suite->takes_threads && sweep->common.threads.n == 0 &&
         !default_threads(&sweep->common.threads, err))
         return false;
-    if (sweep->suite->enumerate(sweep->settings, &sweep->common, plan, err))
+    if ((!sweep->roof || enumerate_roof(sweep, plan, err)) &&
+        sweep->suite->enumerate(sweep->settings, &sweep->common, plan, err))
         return true;
     bench_plan_release(plan);
     return false;
@@ -281,8 +303,9 @@ int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
     struct rml_error err = RML_ERROR_INIT;
     int code = CLI_PASS;
     parse_sweep(&sweep, suite, &options, CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, argc, argv);
-    if (sweep.resume && options.no_db) {
-        cli_fail(RML_INVALID_ARGUMENT, NULL, "--resume needs a database, which --no-db leaves out");
+    if ((sweep.resume || sweep.roof) && options.no_db) {
+        cli_fail(RML_INVALID_ARGUMENT, NULL, "--%s needs a database, which --no-db leaves out",
+                 sweep.resume ? "resume" : "roof");
         code = CLI_USAGE;
     } else if (!enumerate(&sweep, &plan, &err)) {
         code = cli_error(&err);
