@@ -51,7 +51,7 @@ static void append_item(struct argp_state *state, const char *option, const char
         return;
     }
     step_text = cut(last_text, "+*", &kind);
-    uint64_t first, last, step = 1;
+    uint64_t first = 0, last = 0, step = 1;
     if (!cli_parse_u64(word, min, max, &first) || !cli_parse_u64(last_text, min, max, &last) ||
         first > last ||
         (step_text && !cli_parse_u64(step_text, kind == '*' ? 2 : 1, UINT32_MAX, &step)) ||

@@ -6,9 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/system_file.h"
-
 enum { PATH_NBYTES = 4096 };
+
+/* The text of a small file below root, to be freed; NULL when it cannot be read. */
+static char *read_text(const char *root, const char *path)
+{
+    char full[2 * PATH_NBYTES], *text = NULL;
+    size_t n = 0;
+    ssize_t got = -1;
+    snprintf(full, sizeof full, "%s%s", root, path);
+    FILE *file = fopen(full, "re");
+    if (file) {
+        got = getdelim(&text, &n, 0, file); /* no NUL is in it: all of the file */
+        fclose(file);
+    }
+    if (got < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* The number at the start of a file; -1: there is none. */
+static int64_t read_number(const char *root, const char *path)
+{
+    char *text = read_text(root, path), *end = text;
+    int64_t n = text ? strtoll(text, &end, 10) : -1;
+    if (end == text)
+        n = -1;
+    free(text);
+    return n;
+}
 
 /* The number behind a name ("MemAvailable:") at the start of a line; -1: there is none. */
 static int64_t number_after(const char *text, const char *name)
@@ -24,7 +52,7 @@ static int64_t number_after(const char *text, const char *name)
 
 static double machine_available(const char *root)
 {
-    char *text = system_file_text(root, "/proc/meminfo");
+    char *text = read_text(root, "/proc/meminfo");
     int64_t kib = text ? number_after(text, "MemAvailable:") : -1;
     free(text);
     return kib < 0 ? INFINITY : (double)kib * 1024;
@@ -36,13 +64,13 @@ static double group_available(const char *root, const char *folder, const char *
 {
     char path[PATH_NBYTES + 64];
     snprintf(path, sizeof path, "%s/%s", folder, limit_name);
-    int64_t limit = system_file_number(root, path);
+    int64_t limit = read_number(root, path);
     snprintf(path, sizeof path, "%s/%s", folder, usage_name);
-    int64_t usage = system_file_number(root, path);
+    int64_t usage = read_number(root, path);
     if (limit < 0 || usage < 0 || limit >= INT64_MAX / 2)
         return INFINITY;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
-    char *text = system_file_text(root, path);
+    char *text = read_text(root, path);
     int64_t cache = text ? number_after(text, "inactive_file ") : 0;
     free(text);
     return (double)(limit - usage) + (double)(cache > 0 ? cache : 0);
@@ -70,7 +98,7 @@ static double groups_available(const char *root, const char *mount, const char *
 double bench_memory_available(const char *root)
 {
     double least = machine_available(root);
-    char *text = system_file_text(root, "/proc/self/cgroup"), *rest = NULL;
+    char *text = read_text(root, "/proc/self/cgroup"), *rest = NULL;
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest)) {
         /* "0::/path" of version 2, "7:memory:/path" of version 1 */

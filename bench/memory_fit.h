@@ -7,7 +7,8 @@
 /*
  * Bytes: MemAvailable of the machine, or what the limit of a control group (v2, v1) that this
  * process is in leaves, whichever is less; page cache that can be dropped counts as free. NaN when
- * neither is known. root: "" (results/system_file.h).
+ * neither is known. root: "", or a folder
+ * in which a machine is laid out, for tests.
  */
 double bench_memory_available(const char *root);
 

@@ -128,7 +128,7 @@ static json_t *do_block(struct worker *w, const json_t *request, struct rml_erro
     int64_t wall_ns, cpu_ns;
     if (!is_open(w, err))
         return NULL;
-    if (iters < 1 || iters % w->c.work.iters_step != 0) {
+    if (iters < 1 || w->c.work.iters_step < 1 || iters % w->c.work.iters_step != 0) {
         rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                   "%lld iterations of a block, expected a multiple of %lld", (long long)iters,
                   (long long)w->c.work.iters_step);
