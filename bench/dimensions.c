@@ -68,12 +68,13 @@ void bench_arg_numbers(struct argp_state *state, const char *option, const char 
                        uint64_t max, struct bench_numbers *list)
 {
     char **items;
+    struct bench_numbers numbers = {0};
     size_t n = cli_arg_words(state, option, text, &items);
-    free(list->values);
-    *list = (struct bench_numbers){0};
     for (size_t i = 0; i < n; i++)
-        append_item(state, option, items[i], min, max, list);
+        append_item(state, option, items[i], min, max, &numbers);
     free(items);
+    free(list->values);
+    *list = numbers;
 }
 
 void bench_arg_words(struct argp_state *state, const char *option, const char *text,

@@ -88,16 +88,30 @@ static void put_kv(struct cli_table *table, const struct store_case *c)
         cli_table_cell(table, "%s:%s", c->k_dtype, c->v_dtype);
 }
 
+/* From a token to the next: half of them, and 99 of 100, took no longer. */
+static void put_latency(struct cli_table *table, const struct bench_row *row)
+{
+    char p50[32], p99[32];
+    if (isnan(row->itl_p50_ns))
+        cli_table_cell(table, "-");
+    else
+        cli_table_cell(table, "%s %s", figure(p50, sizeof p50, row->itl_p50_ns / 1e6),
+                       figure(p99, sizeof p99, row->itl_p99_ns / 1e6));
+}
+
 struct cli_table *bench_rows_table(const struct bench_session *session)
 {
-    bool weights = false;
-    for (size_t i = 0; i < session->n_rows; i++)
+    bool weights = false, tokens = false;
+    for (size_t i = 0; i < session->n_rows; i++) {
         weights = weights || session->rows[i]->what.weight_dtype;
-    struct cli_table *table = cli_table_create(
-        weights ? "<case|<weights|<arith|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|"
-                  ">GFLOP/s|>% roof|>KV MB|>RSS MB|<status"
-                : "<case|<kv|>depth|>threads|>median [95 %]|>token/s|>GB/s|>GFLOP/s|>% roof|>KV MB|"
-                  ">RSS MB|<status");
+        tokens = tokens || !isnan(session->rows[i]->itl_p50_ns);
+    }
+    char headings[256];
+    snprintf(headings, sizeof headings,
+             "<case|%s<kv|>depth|>threads|>median [95 %%]|%s>token/s|>GB/s|>GFLOP/s|>%% roof|"
+             ">KV MB|>RSS MB|<status",
+             weights ? "<weights|<arith|" : "", tokens ? ">token p50 p99 ms|" : "");
+    struct cli_table *table = cli_table_create(headings);
     for (size_t i = 0; i < session->n_rows; i++) {
         const struct bench_row *row = session->rows[i];
         const struct store_case *c = &row->what;
@@ -110,6 +124,8 @@ struct cli_table *bench_rows_table(const struct bench_session *session)
         put_count(table, c->n_depth);
         put_count(table, c->threads);
         put_time(table, &row->stats);
+        if (tokens)
+            put_latency(table, row);
         put_figure(table, bench_row_tokens_per_second(row));
         put_figure(table, bench_row_bytes_per_second(row) / 1e9);
         put_figure(table, bench_row_flops_per_second(row) / 1e9);
