@@ -13,6 +13,7 @@ static const char candidates_sql[] =
     " UNION SELECT run_id, 'golden ' || name FROM golden"
     " UNION SELECT run_id, 'task ' || task FROM eval_metric"
     " UNION SELECT run_id, 'task ' || task FROM eval_item"
+    " UNION SELECT run_id, 'task ' || task FROM eval"
     "), every(run_id, what) AS ("
     " SELECT run_id, what FROM subject UNION ALL"
     " SELECT id, 'kind ' || kind FROM run WHERE id NOT IN (SELECT run_id FROM subject)"
@@ -84,7 +85,9 @@ bool prune_delete(struct store *store, const json_t *plan, struct rml_error *err
         " AND id NOT IN (SELECT bench_case_id FROM annotation WHERE bench_case_id IS NOT NULL)",
         "DELETE FROM model WHERE id NOT IN (SELECT model_id FROM bench_case WHERE model_id IS NOT"
         " NULL) AND id NOT IN (SELECT model_id FROM golden WHERE model_id IS NOT NULL)"
-        " AND id NOT IN (SELECT model_id FROM eval_metric WHERE model_id IS NOT NULL)",
+        " AND id NOT IN (SELECT model_id FROM eval_metric WHERE model_id IS NOT NULL)"
+        " AND id NOT IN (SELECT model_id FROM eval WHERE model_id IS NOT NULL)"
+        " AND id NOT IN (SELECT base_model_id FROM eval WHERE base_model_id IS NOT NULL)",
         "DELETE FROM build WHERE id NOT IN (SELECT build_id FROM run)",
         "DELETE FROM host WHERE id NOT IN (SELECT host_id FROM run)"
         " AND id NOT IN (SELECT host_id FROM annotation WHERE host_id IS NOT NULL)",

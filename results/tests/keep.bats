@@ -132,6 +132,8 @@ gone() { rml-results prune --db a.db --json "$@" | sed -n 's/.*"run": "0*\([1-9]
         INSERT INTO annotation(bench_case_id, commit_sha, kind, note) VALUES (1, 'c0ffee1', 'step', 'n');
         INSERT INTO verdict(run_id, base_result_id, candidate_result_id, metric, method, n, verdict)
             VALUES (5, 3, 5, 'wall_ns', 'sign', 61, 'pass');
+        INSERT INTO model(content_sha256) VALUES ('m1'), ('m2'), ('unused');
+        INSERT INTO eval(run_id, task, protocol, model_id, base_model_id, settings_json) VALUES (5, 't', 'p', 1, 2, '{}');
         INSERT INTO run_env(run_id, phase, key, value) VALUES (1, 'start', 'k', 'v')"
     [ "$(gone --before 2026-01-06)" = '1 4' ] # 2 is annotated, a verdict of 5 rests on 3
     rml-results prune --db a.db --before 2026-01-06 | grep -q '^kept: 1 of commits that are annotated (--annotated)$'
@@ -146,6 +148,7 @@ gone() { rml-results prune --db a.db --json "$@" | sed -n 's/.*"run": "0*\([1-9]
     rml-results prune --db a.db --before 2026-01-06 --yes >text
     grep -q '^1 run deleted$' text && grep -q '^kept: 1 that may be going on$' text
     [ "$(sqlite3 a.db 'SELECT group_concat(id) FROM run')" = 2,3,4,5 ]
+    [ "$(sqlite3 a.db 'SELECT group_concat(content_sha256) FROM model')" = m1,m2 ]
     [ "$(sqlite3 a.db "SELECT count(*) FROM bench_case WHERE name = 'only-here'")" -eq 0 ]
     [ "$(sqlite3 a.db 'SELECT count(*) FROM sample WHERE result_id NOT IN (SELECT id FROM result)')" -eq 0 ]
     rml-results check --db a.db >/dev/null
