@@ -298,10 +298,12 @@ json_t *compare_runs(struct store *store, int64_t id_a, int64_t id_b, bool *inco
                row_text(b, "fingerprint"));
     } else if (rows_b) {
         json_t *rows = compare_rows(store, rows_a, rows_b, incomparable, err);
-        document =
-            rows ? json_pack("{sO sO sb sf}", "a", a, "b", b, "same_binary",
-                             same_member(a, b, "binary_sha256"), "confidence", COMPARE_CONFIDENCE)
-                 : NULL;
+        /* The build of an import is the program that imported it. */
+        bool measured_by_build = strcmp(row_text(a, "kind"), "import") != 0;
+        document = rows ? json_pack("{sO sO sb sf}", "a", a, "b", b, "same_binary",
+                                    measured_by_build && same_member(a, b, "binary_sha256"),
+                                    "confidence", COMPARE_CONFIDENCE)
+                        : NULL;
         if (document)
             json_object_update(document, rows);
         json_decref(rows);

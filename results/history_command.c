@@ -68,12 +68,12 @@ static void print_history(const json_t *history)
     const json_t *points = json_object_get(history, "points"), *point;
     size_t i;
     /* By way of a table, which makes text of a hostile database printable. */
-    struct cli_table *head = cli_table_create("<case|<host|<processor|<fingerprint");
-    cli_table_cell(head, "%s%s%s", row_text(history, "case_key"), arm ? " arm=" : "",
-                   arm ? arm : "");
+    struct cli_table *head = cli_table_create("<host|<processor|<fingerprint|<case");
     cell_text(head, hostname);
     cell_text(head, row_text(history, "cpu_model"));
     cli_table_cell(head, "%.12s", row_text(history, "host_fingerprint"));
+    cli_table_cell(head, "%s%s%s", row_text(history, "case_key"), arm ? " arm=" : "",
+                   arm ? arm : "");
     cli_table_print(head, stdout);
     cli_table_destroy(head);
     putchar('\n');
