@@ -186,7 +186,7 @@ const char *plot_family(struct chart *chart, const char *arch, double n_params, 
 const char *plot_machine(struct chart *chart, const char *cpu_model, const char *hostname)
 {
     if (*cpu_model && *hostname)
-        return chart_format(chart, "%s (%s)", cpu_model, hostname);
+        return chart_format(chart, "%.48s (%.32s)", cpu_model, hostname);
     return chart_text(chart, *cpu_model ? cpu_model : hostname);
 }
 

@@ -20,7 +20,7 @@ do for [i = 1:n_panels] {
     pad = X_max > X_min ? (X_max - X_min) * 0.03 : 43200
     set xrange [X_min - pad:X_max + pad]
     step = X_max - X_min > 6 ? (X_max - X_min) / 6 : 86400
-    set xtics X_min, step, X_max - step / 2 time
+    set xtics X_min, step, X_max > X_min ? X_max - step / 2 : X_max + step / 4 time
     if (X_max - X_min > 200000) { set format x "%Y-%m-%d" time } else { set format x "%m-%d %H:%M" time }
     set format y "%g"
     if (n_dirty > 0 && n_clean > 0) { set key top right horizontal samplen 1 } else { unset key }

@@ -34,12 +34,13 @@ if (gate > 0 && !text) {
     set object 1 rectangle from -gate, graph 0 to gate, graph 1 fc rgb "#cccccc" fs solid 0.5 noborder behind
 }
 set arrow 1 from 0, graph 0 to 0, graph 1 nohead lt -1 lw 1
+short(name) = strlen(name) > 110 ? name[1:107]."..." : name
 # (A plot without points is none: then outside of the range.)
 plot data index 1 using (bad(strcol(10)) ? (n_good ? NaN : 2 * high + 99) : $4):(-$13 - 0.15):7:8 \
          with xerrorbars lt 6 pt 6 ps 1.1 lw 1.5 notitle, \
      data index 1 using (bad(strcol(10)) ? $4 : (n_bad ? NaN : 2 * high + 99)):(-$13 - 0.15):7:8 \
          with xerrorbars lt 7 pt 5 ps 1.1 lw 1.5 notitle, \
-     data index 1 using (low - pad / 2):(-$13 + 0.3):5 with labels left font small notitle, \
+     data index 1 using (low - pad / 2):(-$13 + 0.3):(short(strcol(5))) with labels left font small notitle, \
      data index 1 using 8:(-$13 - 0.15):(sprintf("%+.1f %%  %s", $4, strcol(10))) \
          with labels left offset 1, 0 font small notitle
 unset multiplot

@@ -24,6 +24,8 @@ do for [i = 1:n_panels] {
         if (is_a_roof[series[k] + 1]) { n_roofs = n_roofs + 1; roof[n_roofs] = series[k] } \
         else { n_work = n_work + 1; work[n_work] = series[k] }
     }
+    n_labels = 0
+    stats data index i using (n_labels = n_labels + (strlen(strcol(10)) > 0)) name "S" nooutput
     set logscale xy 10
     set xrange [x_min:x_max]
     set yrange [y_min:y_max]
@@ -37,7 +39,7 @@ do for [i = 1:n_panels] {
          for [k = 1:n_work] data index i \
              using ($2 == work[k] ? $4 : n_work ? NaN : x_min / 100):6 \
              with points lt line_col(work[k]) pt pt(work[k]) ps 1 notitle, \
-         data index i using 11:12:10 with labels center font small notitle
+         data index i using (n_labels ? $11 : x_max * 100):(n_labels ? $12 : $6):10 with labels center font small notitle
     unset label
 }
 unset multiplot

@@ -23,12 +23,13 @@ if (!text) { set grid noytics xtics lt 1 lc rgb "#dddddd" lw 1 }
 unset key
 # Points of a strip are spread by the golden ratio, which is even for any number of them.
 frac(x) = x - floor(x)
+short(name) = strlen(name) > 100 ? name[1:97]."..." : name
 plot data index 1 using ($14 == 0 ? 0.5 * ($7 + $8) : NaN):(-$13 - 0.1):7:8:(-$13 - 0.3):(-$13 + 0.1) \
          with boxxyerror lc rgb "#888888" fs solid 0.35 noborder notitle, \
      data index 1 using 4:(-$13 - 0.3 + 0.4 * frac($14 * 0.618034)) \
          with points lt 6 pt 7 ps 0.35 notitle, \
      data index 1 using ($14 == 0 ? 0 : NaN):(-$13 - 0.3):(0):(0.4) \
          with vectors nohead lt -1 lw 2 notitle, \
-     data index 1 using ($14 == 0 ? X_min : NaN):(-$13 + 0.32):(strcol(5)."  ".strcol(10)) \
+     data index 1 using ($14 == 0 ? X_min : NaN):(-$13 + 0.32):(strcol(10)."  ".short(strcol(5))) \
          with labels left font small notitle
 unset multiplot
