@@ -101,6 +101,8 @@ static bool quantize(struct arguments *args, const struct cli_options *common,
     bool ok = conversion != NULL;
     if (ok)
         warn_of_requantizing(job, conversion);
+    if (ok && !rml_conversion_has_tokenizer(conversion))
+        cli_warn("%s: no tokenizer in it, so the output has none either", job->input);
     if (ok && !job->dry_run)
         ok = quantize_run_begin(run, common, err) && quantize_run_add_model(run, cp, err) &&
              write_output(job, conversion, common->threads, err) &&

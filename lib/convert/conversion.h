@@ -61,6 +61,10 @@ const struct rml_conversion_tensor *rml_conversion_tensor(const struct rml_conve
 /* Called from the writing thread now and then; false stops (RML_CANCELLED). */
 typedef bool rml_conversion_progress_fn(void *user, uint64_t nelems_done, uint64_t nelems_total);
 
+/* False for a folder without a tokenizer.json: the output then has weights alone
+ * (tokenizer.ggml.model "none"). */
+bool rml_conversion_has_tokenizer(const struct rml_conversion *conversion);
+
 /*
  * Writes the file, a slab of rows at a time: memory is bounded by a few rows or 64 MB, whatever the
  * size of the model. The output stands under a temporary name beside `path` until it is whole and

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "convert/conversion_private.h"
+#include "convert/folder.h"
 #include "files/gguf.h"
+#include "text/tokenizer.h"
 
 /* ---- Types ------------------------------------------------------------------------ */
 
@@ -129,6 +130,8 @@ static bool plan_gguf(struct rml_conversion *c, struct rml_error *err)
         t->rows_per_source = t->info.nelems / n_cols;
         t->info.nbytes_before = info->nbytes;
     }
+    const struct rmli_gguf *gguf = rmli_checkpoint_gguf(c->cp);
+    c->has_tokenizer = rmli_gguf_find(gguf, "tokenizer.ggml.tokens") != NULL;
     return true;
 }
 
@@ -149,10 +152,9 @@ struct rml_conversion *rml_conversion_plan(const struct rml_checkpoint *cp,
     c->options = *options;
     bool ok = rml_model_config_read(cp, &c->config, err);
     if (ok && rml_checkpoint_kind(cp) == RML_CHECKPOINT_HF)
-        ok = rmli_fail(err, RML_UNSUPPORTED, rml_checkpoint_path(cp), -1,
-                       "a Hugging Face folder, expected a GGUF");
-    else if (ok)
-        ok = plan_gguf(c, err);
+        ok = rmli_conversion_plan_folder(c, err) && rmli_conversion_check_vocabulary(c, err);
+    else
+        ok = ok && plan_gguf(c, err);
     if (ok)
         return c;
     rml_conversion_destroy(c);
@@ -163,6 +165,7 @@ void rml_conversion_destroy(struct rml_conversion *c)
 {
     if (!c)
         return;
+    rml_tokenizer_destroy(c->tokenizer);
     rmli_free(c->tensors);
     rmli_arena_release(&c->arena);
     free(c);
@@ -176,4 +179,9 @@ size_t rml_conversion_n_tensors(const struct rml_conversion *c)
 const struct rml_conversion_tensor *rml_conversion_tensor(const struct rml_conversion *c, size_t i)
 {
     return &c->tensors[i].info;
+}
+
+bool rml_conversion_has_tokenizer(const struct rml_conversion *c)
+{
+    return c->has_tokenizer;
 }

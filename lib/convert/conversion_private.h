@@ -38,6 +38,8 @@ struct rml_conversion {
     struct rmli_arena arena;
     struct rmli_planned_tensor *tensors; /* [n_tensors] */
     size_t n_tensors, tensor_capacity;
+    bool has_tokenizer;
+    struct rml_tokenizer *tokenizer; /* of a folder; NULL: it has none */
 };
 
 /*

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "convert/conversion_private.h"
+#include "convert/folder.h"
 #include "model/tensor_values.h"
 #include "tensor/encode.h"
 
@@ -66,12 +66,6 @@ static void read_row(const struct rmli_planned_tensor *t, uint64_t r, uint64_t n
         x[i] += 1;
 }
 
-/* A row that keeps its type is copied, whatever its blocks hold. */
-static bool copies(const struct rmli_planned_tensor *t)
-{
-    return !t->values && !t->plus_one && t->info.from == t->info.to;
-}
-
 static void widen_encoded(const struct job *job, const uint8_t *row, float *out)
 {
     const struct rml_tensor_info encoded = {.dtype = job->tensor->info.to,
@@ -96,9 +90,10 @@ static bool encode_row(const struct job *job, uint64_t r, float *x, float *decod
         }
         task->sum_squares += (double)x[i] * x[i];
     }
-    if (copies(t)) {
-        uint64_t row;
-        const struct rml_tensor_info *source = find_row(t, r, &row);
+    uint64_t row;
+    const struct rml_tensor_info *source = t->values ? NULL : find_row(t, r, &row);
+    if (source && source->dtype == t->info.to && !t->plus_one) {
+        /* copied, whatever its blocks hold */
         memcpy(out, source->data + row * job->row_nbytes, job->row_nbytes);
         return true;
     }
@@ -251,7 +246,11 @@ static bool check_apart(const struct rml_conversion *c, const char *path, struct
 static bool write_all(struct run *run)
 {
     struct rml_conversion *c = run->c;
-    if (!rmli_conversion_gguf_metadata(c, run->w, run->err))
+    bool ok = rml_checkpoint_kind(c->cp) == RML_CHECKPOINT_HF
+                  ? rmli_conversion_folder_metadata(c, run->w, run->err) &&
+                        rmli_conversion_folder_vocabulary(c, run->w, run->err)
+                  : rmli_conversion_gguf_metadata(c, run->w, run->err);
+    if (!ok)
         return false;
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct rml_conversion_tensor *t = &c->tensors[i].info;

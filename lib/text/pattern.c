@@ -23,6 +23,7 @@ enum { MAX_TRANSLATION_NBYTES = 4 << 20 };
 struct rmli_pattern {
     char *literal; /* or NULL */
     size_t literal_nbytes;
+    char *source; /* of a regular expression; or NULL */
     rmli_matcher_fn *matcher;
     bool line_end_spaces; /* "\s+$", quadratic in any backtracking engine */
     pcre2_code *code;
@@ -84,7 +85,7 @@ end:
     return pattern;
 }
 
-struct rmli_pattern *rmli_pattern_regex(const char *regex, size_t nbytes, struct rml_error *err)
+static struct rmli_pattern *make_regex(const char *regex, size_t nbytes, struct rml_error *err)
 {
     rmli_matcher_fn *matcher = rmli_find_matcher(regex, nbytes);
     bool line_end_spaces = nbytes == 4 && memcmp(regex, "\\s+$", 4) == 0;
@@ -98,11 +99,31 @@ struct rmli_pattern *rmli_pattern_regex(const char *regex, size_t nbytes, struct
     return pattern;
 }
 
+struct rmli_pattern *rmli_pattern_regex(const char *regex, size_t nbytes, struct rml_error *err)
+{
+    struct rmli_pattern *pattern = make_regex(regex, nbytes, err);
+    if (!pattern)
+        return NULL;
+    pattern->source = rmli_alloc_zeroed(nbytes + 1, 1, err);
+    if (!pattern->source) {
+        rmli_pattern_destroy(pattern);
+        return NULL;
+    }
+    memcpy(pattern->source, regex, nbytes);
+    return pattern;
+}
+
+const char *rmli_pattern_source(const struct rmli_pattern *pattern)
+{
+    return pattern->source;
+}
+
 void rmli_pattern_destroy(struct rmli_pattern *pattern)
 {
     if (!pattern)
         return;
     rmli_free(pattern->literal);
+    rmli_free(pattern->source);
     pcre2_code_free(pattern->code);
     rmli_free(pattern);
 }

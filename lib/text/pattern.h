@@ -26,6 +26,9 @@ struct rmli_pattern *rmli_pattern_regex(const char *regex, size_t nbytes, struct
 struct rmli_pattern *rmli_pattern_pcre2(const char *regex, size_t nbytes, struct rml_error *err);
 void rmli_pattern_destroy(struct rmli_pattern *pattern); /* NULL is allowed */
 
+/* The regular expression as it was given, terminated; NULL of a literal. Borrowed. */
+const char *rmli_pattern_source(const struct rmli_pattern *pattern);
+
 /* Non-NULL for a known pattern: use it directly. */
 rmli_matcher_fn *rmli_pattern_matcher(const struct rmli_pattern *pattern);
 

@@ -8,6 +8,7 @@
 #include "text/pre_names.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "text/json_parts.h"
 #include "text/unicode.h"
@@ -156,4 +157,71 @@ bool rmli_pre_apply(const struct rmli_pre_name *pre, struct rmli_pipeline *pipel
     }
     pipeline->bytelevel = true;
     return true;
+}
+
+/* ---- The other way round ------------------------------------------------------------ */
+
+/*
+ * A pipeline as the list of its cuts. The same cut can be written in several ways: GPT-2's
+ * expression is that of ByteLevel itself, unless use_regex is off; a class of digits is a
+ * step of its own or an expression; matches are isolated, or everything but them removed, which is
+ * the same for an expression that matches everything. False for a cut that no name has.
+ */
+static bool describe_step(const struct rmli_pretokenizer *p, const char **cut)
+{
+    *cut = NULL;
+    if (p->kind == RMLI_PRETOKENIZE_BYTELEVEL) {
+        if (p->add_prefix_space)
+            return false;
+        *cut = p->pattern ? GPT2 : NULL;
+        return true;
+    }
+    if (p->kind == RMLI_PRETOKENIZE_CLASS) {
+        bool isolated = p->behavior == RMLI_SPLIT_ISOLATED;
+        if (p->class == RMLI_UC_NUMERIC)
+            *cut = isolated ? DIGIT : "@digits";
+        else if (p->class == RMLI_UC_PUNCTUATION && p->behavior == RMLI_SPLIT_CONTIGUOUS)
+            *cut = "@punct";
+        return *cut != NULL;
+    }
+    if (p->kind != RMLI_PRETOKENIZE_PATTERN || !p->pattern)
+        return false;
+    *cut = rmli_pattern_source(p->pattern);
+    bool covers =
+        p->behavior == RMLI_SPLIT_REMOVED && p->invert && rmli_pattern_matcher(p->pattern);
+    return *cut && (covers || (p->behavior == RMLI_SPLIT_ISOLATED && !p->invert));
+}
+
+static bool has_steps(const struct rmli_pre_name *name, const char *const *cuts, size_t n)
+{
+    size_t i = 0;
+    for (size_t k = 0; k < 8 && name->steps[k]; k++) {
+        if (strcmp(name->steps[k], "@bytes") == 0)
+            continue;
+        if (i == n || strcmp(name->steps[k], cuts[i]) != 0)
+            return false;
+        i++;
+    }
+    return i == n;
+}
+
+const struct rmli_pre_name *rmli_pre_identify(const struct rmli_pipeline *pipeline)
+{
+    const char *cuts[RMLI_MAX_STEPS];
+    size_t n = 0;
+    bool nfc = pipeline->n_normalizers == 1 && pipeline->normalizers[0].kind == RMLI_NORMALIZE_NFC;
+    if (!pipeline->bytelevel || (pipeline->n_normalizers > 0 && !nfc))
+        return NULL;
+    for (size_t i = 0; i < pipeline->n_pretokenizers; i++) {
+        const char *cut;
+        if (!describe_step(&pipeline->pretokenizers[i], &cut))
+            return NULL;
+        if (cut)
+            cuts[n++] = cut;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].nfc == nfc && names[i].ignore_merges == pipeline->bpe.ignore_merges &&
+            has_steps(&names[i], cuts, n))
+            return &names[i];
+    return NULL;
 }

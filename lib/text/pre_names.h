@@ -21,5 +21,9 @@ void rmli_pre_list(char *out, size_t out_nbytes);
 /* Fills the pipeline's pre-tokenizers and normalizers. */
 bool rmli_pre_apply(const struct rmli_pre_name *pre, struct rmli_pipeline *pipeline,
                     struct rml_error *err);
+/* The first name in the table whose pipeline cuts texts as this one does, so that a reader of the
+ * name gets the same ids; NULL when there is none. Compared are normalizers, each step with its
+ * expression, and ignore_merges. */
+const struct rmli_pre_name *rmli_pre_identify(const struct rmli_pipeline *pipeline);
 
 #endif

@@ -227,3 +227,65 @@ types() {
     [ $status = 1 ]
     [ "$(sqlite3 runs.db "select state from run where id = 2")" = failed ]
 }
+
+@test "a folder is laid out as the converter does it: the same bytes of tensors, the same logits" {
+    for name in llama mistral mixtral qwen2 qwen3 qwen3_moe gemma3 olmoe; do
+        fixture=$FIXTURES/$name
+        hf=$fixture/hf
+        quantize "$hf" f16.gguf --type f16 --force >/dev/null
+        quantize "$hf" f32.gguf --type f32 --force >/dev/null
+        rml-golden check f32.gguf "$fixture/golden.json" --no-db >/dev/null
+        # the fixture is equal to the converter's (ci/crosscheck-converter)
+        quantize "$fixture/model.gguf" want.gguf --type f16 --force >/dev/null
+        rml-inspect f16.gguf want.gguf --json >differences.json || true
+        [ "$(sql "select count(*) from json_each(readfile('differences.json'), '\$.tensors') t
+                  where json_extract(value, '\$.max_abs_diff') > 0")" = 0 ]
+    done
+}
+
+@test "a sharded folder, and one of the Hugging Face cache" {
+    quantize "$FIXTURES/llama/hf" one.gguf --type q8_0 >/dev/null
+    quantize "$FIXTURES/llama/hf-sharded" many.gguf --type q8_0 >/dev/null
+    mkdir -p hub/models--toys--llama/{refs,snapshots}
+    printf abc >hub/models--toys--llama/refs/main
+    cp -r "$FIXTURES/llama/hf" hub/models--toys--llama/snapshots/abc
+    HF_HUB_CACHE=$PWD/hub quantize toys/llama cached.gguf --type q8_0 >/dev/null
+    for file in one many cached; do
+        tail -c 20000 $file.gguf >$file.data
+    done
+    cmp one.data many.data
+    cmp one.data cached.data
+    rml-inspect cached.gguf --json --metadata >inspected.json
+    [ "$(sql "select json_extract(value, '\$.value') from json_each(readfile('inspected.json'), '\$.metadata')
+              where json_extract(value, '\$.key') = 'general.name'")" = llama ]
+}
+
+@test "a folder without a tokenizer gives a warning, one with it the same ids" {
+    try quantize "$FIXTURES/llama/hf" out.gguf --type f16
+    [ $status = 0 ]
+    [[ $stderr == *"no tokenizer in it, so the output has none either"* ]]
+    try quantize "$FIXTURES/llama-text/hf-text" text.gguf --type f16
+    [ $status = 0 ]
+    [ -z "$stderr" ]
+    text='Two words, 1234 digits and <|im_start|>user'
+    for flag in "" --parse-special --no-special; do
+        [ "$(rml-tokenize text.gguf $flag "$text")" = "$(rml-tokenize "$FIXTURES/llama-text/hf-text" $flag "$text")" ]
+    done
+}
+
+@test "a pre-tokenizer that no GGUF names is an error, a choice is taken" {
+    cp -r "$FIXTURES/llama-text/hf-text" folder
+    sqlite3 :memory: "select writefile('folder/tokenizer.json', json_set(cast(readfile('folder/tokenizer.json') as text),
+        '\$.pre_tokenizer', json('{\"type\": \"Sequence\", \"pretokenizers\": [
+          {\"type\": \"Split\", \"pattern\": {\"Regex\": \"xyz+\"}, \"behavior\": \"Isolated\", \"invert\": false},
+          {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false}]}')))" >/dev/null
+    try quantize folder out.gguf --type f16
+    [ $status = 1 ]
+    [[ $stderr == *"is none that a GGUF can name (tokenizer.ggml.pre)"*"--pre"* ]]
+    [ ! -e out.gguf ]
+    try quantize folder out.gguf --type f16 --pre nonsense
+    [ $status = 1 ]
+    [[ $stderr == *"'nonsense' is not known, expected one of: default gpt-2 "* ]]
+    quantize folder out.gguf --type f16 --pre smollm
+    rml-inspect out.gguf --json --metadata | grep -A4 tokenizer.ggml.pre | grep -q '"smollm"'
+}
