@@ -246,7 +246,7 @@ static void draw_roofs(struct chart *chart)
                 peak = fmax(peak, q->y);
             }
         }
-        if (!(most > 0))
+        if (!(most > 0) || !(roof.y > 0)) /* no work under it, or no roof */
             continue;
         bool is_bandwidth = strstr(roof.dim[DIM_CASE], "bandwidth") != NULL;
         double from = fmin(least, peak > 0 && bandwidth > 0 ? peak / bandwidth : least) / 2;

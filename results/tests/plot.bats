@@ -169,6 +169,22 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     points x.dat | grep 'file size.*kld' | grep -q ' 270.888 .* 4e-05 '
 }
 
+@test "a lone row, and rows of which little is known" {
+    copy one.db "PRAGMA foreign_keys = ON; DELETE FROM result WHERE run_id <> 20 OR id % 2 = 0"
+    for kind in throughput-by-kv history samples; do
+        plot "$kind" --db one.db -o x.svg --data x.dat
+    done
+    copy nulls.db "UPDATE bench_case SET arithmetic = NULL, isa = NULL, threads = NULL, weight_dtype = NULL WHERE id % 2 = 0;
+        UPDATE result SET bytes_per_iter = NULL, rss_bytes = NULL WHERE id % 3 = 0;
+        UPDATE host SET hostname = NULL, cpu_model = NULL; UPDATE build SET git_commit = NULL, git_dirty = NULL;
+        UPDATE model SET arch = NULL, n_params = NULL, file_name = NULL WHERE id % 2 = 0;
+        UPDATE verdict SET ci_lo = NULL, confidence = NULL, gate_pct = NULL WHERE id % 2 = 0"
+    for kind in memory-speed roofline ab peers quality; do
+        plot "$kind" --db nulls.db -o "$kind.svg"
+        [ -s "$kind.svg" ]
+    done
+}
+
 @test "a program finds its scripts wherever its build folder is" {
     mkdir -p far/away/build/bin
     cp "$(command -v rml-results)" far/away/build/bin/
