@@ -240,6 +240,8 @@ static void draw_roofs(struct chart *chart)
             if (!(q->marks & MARK_ROOF)) {
                 least = fmin(least, q->x);
                 most = fmax(most, q->x);
+            } else if (!(q->y > 0)) {
+                continue; /* was not measured */
             } else if (strstr(q->dim[DIM_CASE], "bandwidth")) {
                 bandwidth = q->y;
             } else {
