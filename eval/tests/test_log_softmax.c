@@ -17,7 +17,7 @@ static long double logsumexp_exactly(const float *x, size_t n)
     return max + logl(sum);
 }
 
-Test(log_softmax, equals_long_double_sums)
+Test(log_softmax, bf16_log_softmax_that_quantises_sums)
 {
     uint64_t state = 1;
     float x[1000];
