@@ -12,7 +12,7 @@
  * A command that needs children but no sweep (ab, gate) makes its plan with bench_plan_parse
  * (sweep.h), starts children with bench_child_start (child.h), of this program or another.
  *
- * Roofs are found in the results database by name: suite "roof", cases "read" (bytes_per_iter),
+ * Roofs are found in the results database by name: suite "roof", cases "read_bandwidth" (bytes_per_iter),
  * "fma_f32" and "dot_i8" (flops_per_iter, two for each multiply-add), each with a row for each number
  * of threads (roof.h).
  */
@@ -86,7 +86,7 @@ struct bench_suite {
 };
 
 extern const struct bench_suite bench_attention_suite, bench_decoder_suite, bench_load_suite,
-    bench_tokenizer_suite;
+    bench_roof_suite, bench_tokenizer_suite;
 
 /* All of them; ends with NULL. */
 extern const struct bench_suite *const bench_suites[];
