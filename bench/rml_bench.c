@@ -6,6 +6,7 @@
 
 #include "bench/compare_commands.h"
 #include "bench/doctor.h"
+#include "bench/icount.h"
 #include "bench/sweep.h"
 #include "bench/worker.h"
 #include "tools/cli/exit_codes.h"
@@ -23,9 +24,11 @@ static int suite_main(int argc, char **argv)
 static const struct cli_command other_commands[] = {
     {"ab", "compares two builds, or two settings of this one, by interleaved runs", bench_ab_main},
     {"gate", "whether a build is slower than another: for pipelines", bench_gate_main},
+    {"icount", "instructions that kernels execute, compared to half a percent", bench_icount_main},
     {"doctor", "whether this machine can tell programs apart by their speed, and what to change",
      bench_doctor_main},
     {"worker", NULL, bench_worker_main},
+    {"icount-worker", NULL, bench_icount_worker_main},
 };
 #define N_OTHERS (sizeof other_commands / sizeof other_commands[0])
 

@@ -85,8 +85,8 @@ struct bench_suite {
     bool (*open)(const struct bench_spec *spec, struct bench_case *opened, struct rml_error *err);
 };
 
-extern const struct bench_suite bench_attention_suite, bench_decoder_suite, bench_load_suite,
-    bench_roof_suite, bench_tokenizer_suite;
+extern const struct bench_suite bench_attention_suite, bench_decoder_suite, bench_kernels_suite,
+    bench_load_suite, bench_roof_suite, bench_tokenizer_suite;
 
 /* All of them; ends with NULL. */
 extern const struct bench_suite *const bench_suites[];
