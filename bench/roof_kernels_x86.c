@@ -113,8 +113,12 @@ AVX512 static uint64_t read_avx512(const void *p, size_t nbytes)
         s2 = _mm512_add_epi64(s2, _mm512_load_si512(q + 2 * n + i));
         s3 = _mm512_add_epi64(s3, _mm512_load_si512(q + 3 * n + i));
     }
+    uint64_t lanes[8], sum = 0;
     s0 = _mm512_add_epi64(_mm512_add_epi64(s0, s1), _mm512_add_epi64(s2, s3));
-    return (uint64_t)_mm512_reduce_add_epi64(s0);
+    _mm512_storeu_si512(lanes, s0);
+    for (int i = 0; i < 8; i++)
+        sum += lanes[i];
+    return sum;
 }
 
 #define FMA_AVX512 16
