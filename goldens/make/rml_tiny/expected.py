@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import bpe
 import checkpoint
 
-N_CTX = (128, 256)
+N_POSITIONS = 256
+N_CTX = (128, N_POSITIONS)
 
 
 def log_softmax(logits):
@@ -46,8 +47,10 @@ def choices(model, encoder, path):
         n_context = 1 + len(encoder.encode(item["context"]))
         for choice in item["choices"]:
             ids = np.array([0] + encoder.encode(f"{item['context']} {choice}"))
-            rows = log_softmax(model.logits(ids[:-1]))[n_context - 1:]
-            scores.append(math.fsum(rows[np.arange(len(rows)), ids[n_context:]]))
+            targets = ids[n_context:]
+            ids = ids[-(N_POSITIONS + 1):]  # what is too long loses its beginning
+            rows = log_softmax(model.logits(ids[:-1]))[-len(targets):]
+            scores.append(math.fsum(rows[np.arange(len(rows)), targets]))
         logliks.append([float(f"{s:.6f}") for s in scores])
         per_character = [s / len(c) for s, c in zip(scores, item["choices"])]
         hits += int(np.argmax(scores)) == item["gold"]
