@@ -113,7 +113,7 @@ ifdef CONFIGURED
 # ---------------------------------------------------------------- flags ----
 
 LIB_PKGS  := jansson libcrypto libpcre2-8 libutf8proc
-TOOL_PKGS := sqlite3
+TOOL_PKGS := sqlite3 libedit
 
 pkg_error := $(shell { pkg-config --print-errors --exists $(LIB_PKGS) $(TOOL_PKGS) || echo failed; } 2>&1)
 ifneq ($(pkg_error),)
@@ -158,7 +158,8 @@ ALL_LDFLAGS  := $(LDFLAGS) $(filter -fsanitize% -fno-sanitize% --coverage,$(FLAV
 
 LIB_LDLIBS  := $(shell pkg-config --libs $(LIB_PKGS)) -lm
 TOOL_LDLIBS := $(shell pkg-config --libs $(TOOL_PKGS))
-PKG_CFLAGS  := $(shell pkg-config --cflags $(LIB_PKGS) $(TOOL_PKGS))
+# libedit's own flag is for its imitation of readline; histedit.h is where headers are.
+PKG_CFLAGS  := $(shell pkg-config --cflags $(LIB_PKGS) $(filter-out libedit,$(TOOL_PKGS)))
 
 # One file per instruction set; which of them runs is decided when it runs.
 isa_flags_avx2    := -mavx2 -mfma -mf16c

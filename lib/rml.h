@@ -29,6 +29,7 @@
 #include "files/checkpoint_metadata.h"
 #include "generate/sampler.h"
 #include "generate/session.h"
+#include "generate/stop_ids.h"
 #include "kernels/cpu_features.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
