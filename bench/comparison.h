@@ -2,8 +2,8 @@
  * One case, compared: base and head each open it in a child process of their own, and the two
  * take turns block by block (judge.h) until there are enough blocks.
  *
- * Both children stay for the whole comparison, and only one works at a time. Nothing is
- * compared whose machine, instruction set, model, threads or work is not the same.
+ * Both children stay for some blocks, then a new pair goes on, and only one works at a time.
+ * Nothing is compared whose machine, instruction set, model, threads or work is not the same.
  */
 #ifndef BENCH_COMPARISON_H
 #define BENCH_COMPARISON_H

@@ -144,7 +144,7 @@ END
     env --default-signal=INT rml-bench gate --db i.db --junit j.xml "$bench" "$bench" \
         "attention --kv f32,f16,i8 --depth 16,32,64,128 --threads 1" >out 2>err &
     pid=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 1200); do
         [ "$(query i.db "SELECT count(*) FROM verdict" 2>/dev/null || echo 0)" -ge 2 ] && break
         sleep 0.1
     done
