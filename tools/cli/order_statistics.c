@@ -11,12 +11,17 @@ static double log_binomial_half(size_t n, size_t k)
            lgamma_r((double)(n - k) + 1, &sign) - (double)n * M_LN2;
 }
 
+double binomial_half_below(size_t n, size_t k)
+{
+    double below = 0;
+    for (size_t i = 0; i < k && i <= n; i++)
+        below += exp(log_binomial_half(n, i));
+    return below;
+}
+
 double median_interval_coverage(size_t n, size_t l)
 {
-    double below = 0; /* P(Bin < l) */
-    for (size_t k = 0; k < l; k++)
-        below += exp(log_binomial_half(n, k));
-    return 1 - 2 * below;
+    return 1 - 2 * binomial_half_below(n, l);
 }
 
 size_t median_interval_rank(size_t n, double confidence)

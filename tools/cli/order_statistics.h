@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* P(Bin(n, 1/2) < k). */
+double binomial_half_below(size_t n, size_t k);
+
 /* The largest rank l (counted from 1) whose interval [x(l), x(n + 1 - l)] covers the
  * median with at least that probability; 0 when even [x(1), x(n)] does not.
  * confidence in (0, 1). */
