@@ -3,13 +3,12 @@
  */
 #include "eval/eval_run.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/cli/exit_codes.h"
 #include "tools/cli/report.h"
+#include "tools/cli/stored_run.h"
 
 /* How long a finished score may wait for its commit: a kill costs at most this much work. */
 #define COMMIT_INTERVAL_NS 1000000000
@@ -18,35 +17,13 @@ bool eval_run_begin(struct eval_run *run, const struct cli_options *options, boo
                     struct rml_error *err)
 {
     *run = (struct eval_run){.fresh = fresh};
-    if (options->no_db)
-        return true;
-    char path[PATH_MAX];
-    if (!store_path(options->db, path, sizeof path, err) ||
-        !(run->store = store_open(path, STORE_WRITE, err)))
-        return false;
-    struct store_run what = {.kind = STORE_RUN_EVAL, .seed = (int64_t)(options->seed & INT64_MAX)};
-    what.argv = cli_command_line(&what.argc);
-    run->run_id = store_begin_run(run->store, &what, err);
-    if (run->run_id < 0) {
-        store_close(run->store);
-        run->store = NULL;
-        return false;
-    }
-    return true;
+    return cli_run_begin(options, STORE_RUN_EVAL, (int64_t)(options->seed & INT64_MAX), &run->store,
+                         &run->run_id, err);
 }
 
 int eval_run_end(struct eval_run *run, int exit_code)
 {
-    if (!run->store)
-        return exit_code;
-    bool aborted = exit_code == CLI_INTERRUPTED || exit_code == CLI_TERMINATED;
-    enum store_run_state state = aborted                  ? STORE_ABORTED
-                                 : exit_code == CLI_ERROR ? STORE_FAILED
-                                                          : STORE_COMPLETE;
-    struct rml_error err = RML_ERROR_INIT;
-    if (!store_finish_run(run->store, run->run_id, state, exit_code, &err))
-        exit_code = cli_error(&err);
-    store_close(run->store);
+    exit_code = cli_run_end(run->store, run->run_id, exit_code);
     run->store = NULL;
     return exit_code;
 }

@@ -1,34 +1,18 @@
 /*
  * The run of rml-quantize in the results database.
  */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "quantize.h"
 #include "results/store.h"
-#include "tools/cli/exit_codes.h"
 #include "tools/cli/paths.h"
-#include "tools/cli/report.h"
+#include "tools/cli/stored_run.h"
 
 bool quantize_run_begin(struct quantize_run *run, const struct cli_options *options,
                         struct rml_error *err)
 {
     *run = (struct quantize_run){0};
-    if (options->no_db)
-        return true;
-    char path[PATH_MAX];
-    if (!store_path(options->db, path, sizeof path, err) ||
-        !(run->store = store_open(path, STORE_WRITE, err)))
-        return false;
-    struct store_run what = {.kind = STORE_RUN_QUANTIZE, .seed = -1};
-    what.argv = cli_command_line(&what.argc);
-    run->run_id = store_begin_run(run->store, &what, err);
-    if (run->run_id < 0) {
-        store_close(run->store);
-        run->store = NULL;
-        return false;
-    }
-    return true;
+    return cli_run_begin(options, STORE_RUN_QUANTIZE, -1, &run->store, &run->run_id, err);
 }
 
 /* The type that most bytes of the weights have. */
@@ -71,16 +55,7 @@ bool quantize_run_add_model(struct quantize_run *run, const struct rml_checkpoin
 
 int quantize_run_end(struct quantize_run *run, int exit_code)
 {
-    if (!run->store)
-        return exit_code;
-    bool aborted = exit_code == CLI_INTERRUPTED || exit_code == CLI_TERMINATED;
-    enum store_run_state state = aborted                  ? STORE_ABORTED
-                                 : exit_code == CLI_ERROR ? STORE_FAILED
-                                                          : STORE_COMPLETE;
-    struct rml_error err = RML_ERROR_INIT;
-    if (!store_finish_run(run->store, run->run_id, state, exit_code, &err))
-        exit_code = cli_error(&err);
-    store_close(run->store);
+    exit_code = cli_run_end(run->store, run->run_id, exit_code);
     run->store = NULL;
     return exit_code;
 }

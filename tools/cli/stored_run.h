@@ -1,0 +1,19 @@
+/*
+ * The run in the results database that a command is.
+ */
+#ifndef TOOLS_CLI_STORED_RUN_H
+#define TOOLS_CLI_STORED_RUN_H
+
+#include "results/store.h"
+#include "tools/cli/options.h"
+
+/* Opens the database of the options and begins a run there; seed negative: none. With --no-db
+ * *store is NULL, and nothing else is done. *store is NULL after a failure too. */
+bool cli_run_begin(const struct cli_options *options, enum store_run_kind kind, int64_t seed,
+                   struct store **store, int64_t *run_id, struct rml_error *err);
+
+/* Ends the run as the exit code says, and closes the database. Returns the exit code, which is
+ * CLI_ERROR, with the error printed, when the database does not take it. */
+int cli_run_end(struct store *store, int64_t run_id, int exit_code);
+
+#endif
