@@ -7,7 +7,7 @@
 #ifndef BENCH_OUTPUTS_H
 #define BENCH_OUTPUTS_H
 
-#include "bench/session.h"
+#include "bench/bench_run.h"
 #include "tools/cli/output.h"
 
 #define BENCH_MAX_OUTPUTS 8

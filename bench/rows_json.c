@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/session.h"
+#include "bench/bench_run.h"
 #include "tools/cli/json_out.h"
 
 static json_t *count(int64_t n)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/session.h"
+#include "bench/bench_run.h"
 #include "tools/cli/table.h"
 
 /* Three or four significant digits: 0.123 1.23 12.3 123 1234. */

@@ -7,7 +7,7 @@
 #include "bench/estimate.h"
 #include "bench/memory_fit.h"
 #include "bench/outputs.h"
-#include "bench/session.h"
+#include "bench/bench_run.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/options.h"
 #include "tools/cli/parse.h"

@@ -5,7 +5,7 @@
  * dark by inverting brightness and turning hues back. Printed, all is light and nothing is cut.
  * The script makes headings of tables into buttons that sort; without it tables are as they are.
  */
-#include "results/report.h"
+#include "results/html_report.h"
 
 const char report_css[] =
     ":root{color-scheme:light dark;--ground:#fff;--text:#1a1a1a;--dim:#555;--line:#ccc;"

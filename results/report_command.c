@@ -2,7 +2,7 @@
  * rml-results report -o FILE
  */
 #include "results/commands.h"
-#include "results/report.h"
+#include "results/html_report.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parse.h"

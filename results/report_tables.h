@@ -4,7 +4,7 @@
 #ifndef RESULTS_REPORT_TABLES_H
 #define RESULTS_REPORT_TABLES_H
 
-#include "results/report.h"
+#include "results/html_report.h"
 
 struct report_table {
     const char *id, *title;

@@ -1,4 +1,4 @@
-#include "results/report.h"
+#include "results/html_report.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

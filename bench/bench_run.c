@@ -1,4 +1,4 @@
-#include "bench/session.h"
+#include "bench/bench_run.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  *     }
  *     return bench_session_end(&session, NULL, &err);
  */
-#ifndef BENCH_SESSION_H
-#define BENCH_SESSION_H
+#ifndef BENCH_BENCH_RUN_H
+#define BENCH_BENCH_RUN_H
 
 #include "bench/row.h"
 #include "tools/cli/options.h"

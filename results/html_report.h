@@ -1,8 +1,8 @@
 /*
  * The report: one HTML page that needs nothing but itself.
  */
-#ifndef RESULTS_REPORT_H
-#define RESULTS_REPORT_H
+#ifndef RESULTS_HTML_REPORT_H
+#define RESULTS_HTML_REPORT_H
 
 #include <stdio.h>
 
