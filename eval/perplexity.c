@@ -103,7 +103,10 @@ static const struct argp perplexity_argp = {
     .doc = "Scores texts, in f32 arithmetic with an f32 cache unless options say otherwise.\n\n"
            "Numbers compare only within one protocol. Documents are scored alone, sums are pooled. "
            "--ctx is the length of windows: by default 512 for llama.cpp, the model's own, at "
-           "most 4096, for hf-stride, the model's own for lm-eval.\v"
+           "most 4096, for hf-stride, the model's own for lm-eval.\n\n"
+           "Figures per word and per byte relate the sum to the whole text, whose words lm-eval "
+           "counts as its runs of white space and one; in llama.cpp's protocol, which scores about "
+           "half, to the text of the scored tokens and the words that begin in it.\v"
            "Example: the number that llama-perplexity prints, and per word as lm-eval has it:\n\n"
            "  rml-eval perplexity model.gguf wiki.test.raw\n"
            "  rml-eval perplexity model.gguf wiki.test.raw --protocol lm-eval"};

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "eval/python_text.h"
 #include "eval/standard_errors.h"
@@ -21,17 +22,43 @@ static size_t document_of(const struct windows *windows, size_t window)
     return d;
 }
 
-/* Bytes of the scored ids; special ones are no text. */
-static double scored_nbytes(const struct eval_engine *engine, const struct eval_request *request)
+/* The text of a request's ids from the first on, without special ones, which are no text. */
+static char *request_text(const struct eval_engine *engine, const struct eval_request *request,
+                          size_t *nbytes, size_t *scored_begin)
 {
-    double nbytes = 0;
-    for (size_t i = request->first_target; i < request->n_tokens; i++) {
-        struct rml_token_info info;
-        if (rml_tokenizer_token(engine->tokenizer, request->tokens[i], &info) &&
-            info.kind != RML_TOKEN_SPECIAL)
-            nbytes += (double)info.nbytes;
+    char *text = NULL;
+    for (int pass = 0; pass < 2; pass++) { /* measure, then copy */
+        *nbytes = *scored_begin = 0;
+        for (size_t i = 0; i < request->n_tokens; i++) {
+            struct rml_token_info info;
+            if (i == request->first_target)
+                *scored_begin = *nbytes;
+            if (!rml_tokenizer_token(engine->tokenizer, request->tokens[i], &info) ||
+                info.kind == RML_TOKEN_SPECIAL || info.nbytes == 0)
+                continue;
+            if (text)
+                memcpy(text + *nbytes, info.bytes, info.nbytes);
+            *nbytes += info.nbytes;
+        }
+        if (!text && !(text = malloc(*nbytes + 1)))
+            return NULL;
     }
-    return nbytes;
+    return text;
+}
+
+/* llama.cpp's protocol relates its sum to the text of the scored ids. A word counts where it
+ * begins, so that windows that cut one share none. */
+static bool add_scored_text(struct document_result *doc, const struct eval_engine *engine,
+                            const struct eval_request *request, struct rml_error *err)
+{
+    size_t nbytes, begin;
+    char *text = request_text(engine, request, &nbytes, &begin);
+    if (!text)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the text of a window");
+    doc->n_words += (double)python_n_words_begun(text, nbytes, begin);
+    doc->n_bytes += (double)(nbytes - begin);
+    free(text);
+    return true;
 }
 
 static void add_window(struct perplexity_result *result, const struct eval_request *request,
@@ -110,23 +137,26 @@ static void relate(struct perplexity_result *result, size_t n_docs)
     result->bits_per_byte = n_bytes > 0 ? result->nll_sum / n_bytes / M_LN2 : NAN;
 }
 
-static void count_text(struct perplexity_result *result, const struct eval_engine *engine,
+static bool count_text(struct perplexity_result *result, const struct eval_engine *engine,
                        const struct documents *documents, const struct windows *windows,
-                       const struct window_settings *settings)
+                       const struct window_settings *settings, struct rml_error *err)
 {
+    if (settings->protocol == PROTOCOL_LLAMA_CPP) {
+        for (size_t i = 0; i < result->n_windows; i++) {
+            const struct window_result *w = &result->windows[i];
+            if (!add_scored_text(&result->docs[w->document], engine, &windows->requests[w->window],
+                                 err))
+                return false;
+        }
+        return true;
+    }
     for (size_t d = 0; d < windows->n_docs; d++) {
         const struct document *doc = &documents->docs[d];
         bool whole = result->docs[d].is_whole;
         result->docs[d].n_words = whole ? (double)python_n_words(doc->text, doc->nbytes) : NAN;
         result->docs[d].n_bytes = whole ? (double)doc->nbytes : NAN;
-        if (settings->protocol == PROTOCOL_LLAMA_CPP) {
-            result->docs[d].n_words = NAN;
-            result->docs[d].n_bytes = 0;
-        }
     }
-    for (size_t i = 0; i < result->n_windows && settings->protocol == PROTOCOL_LLAMA_CPP; i++)
-        result->docs[result->windows[i].document].n_bytes +=
-            scored_nbytes(engine, &windows->requests[result->windows[i].window]);
+    return true;
 }
 
 bool perplexity_result_init(struct perplexity_result *result, const struct eval_engine *engine,
@@ -154,8 +184,8 @@ bool perplexity_result_init(struct perplexity_result *result, const struct eval_
         result->n_dropped += windows->docs[d].n_dropped;
     }
     free(n_seen);
+    ok = ok && count_text(result, engine, documents, windows, settings, err);
     if (ok) {
-        count_text(result, engine, documents, windows, settings);
         result->ppl = exp(result->nll_sum / (double)result->n_scored);
         relate(result, windows->n_docs);
         ok = compute_errors(result, windows, scores, err);

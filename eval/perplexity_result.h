@@ -39,7 +39,8 @@ struct perplexity_result {
  * Figures that are not defined are NaN.
  *
  * Words and bytes: of the whole text in hf-stride and lm-eval, when all of it was scored; in
- * llama.cpp's protocol, which scores about half, bytes of the scored tokens and no words.
+ * llama.cpp's protocol, which scores about half, the bytes of the scored tokens and the words
+ * that begin in them.
  */
 bool perplexity_result_init(struct perplexity_result *result, const struct eval_engine *engine,
                             const struct documents *documents, const struct windows *windows,

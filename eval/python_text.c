@@ -61,6 +61,18 @@ size_t python_leading_space_nbytes(const char *text, size_t nbytes)
     return i;
 }
 
+size_t python_n_words_begun(const char *text, size_t nbytes, size_t begin)
+{
+    size_t count = 0, n;
+    bool in_space = true;
+    for (size_t i = 0; i < nbytes; i += n) {
+        bool space = is_space(code_point(text, nbytes, i, &n));
+        count += i >= begin && !space && in_space;
+        in_space = space;
+    }
+    return count;
+}
+
 size_t python_n_words(const char *text, size_t nbytes)
 {
     size_t count = 1, n;

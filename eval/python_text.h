@@ -17,5 +17,7 @@ size_t python_rstrip_nbytes(const char *text, size_t nbytes);
 size_t python_leading_space_nbytes(const char *text, size_t nbytes);
 /* len(re.split(r"\s+", text)): 1 more than the runs of white space, so "" has 1 and " a b\n" 4. */
 size_t python_n_words(const char *text, size_t nbytes);
+/* The words (runs without white space) whose first character is at byte `begin` or after it. */
+size_t python_n_words_begun(const char *text, size_t nbytes, size_t begin);
 
 #endif

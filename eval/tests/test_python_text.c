@@ -35,6 +35,19 @@ Test(python_text, words_as_re_split_counts_them)
                   i);
 }
 
+Test(python_text, words_that_begin_in_a_part)
+{
+    /* sum(m.start() >= begin for m in re.finditer(rb"(?<!\\S)\\S", text)) */
+    const char text[] = "one two\n\nthree ";
+    const size_t expected[] = {3, 2, 2, 2, 2, 1, 1, 1, 1, 1, 0};
+    for (size_t begin = 0; begin < sizeof expected / sizeof expected[0]; begin++)
+        cr_expect(python_n_words_begun(text, strlen(text), begin) == expected[begin], "at %zu",
+                  begin);
+    cr_expect(python_n_words_begun("", 0, 0) == 0);
+    cr_expect(python_n_words_begun("a\xe3\x80\x80\xc3\xa4", 6, 1) == 1);
+    cr_expect(python_n_words_begun("a\xe3\x80\x80\xc3\xa4", 6, 5) == 0); /* cut inside it */
+}
+
 Test(python_text, rstrip_and_length)
 {
     cr_expect(python_rstrip_nbytes("ab \t\n", 5) == 2);

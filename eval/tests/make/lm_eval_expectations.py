@@ -4,6 +4,8 @@
     lm_eval_expectations.py questions TEXT N QUESTIONS.jsonl
     lm_eval_expectations.py score CHECKPOINT QUESTIONS.jsonl OUT.json [--tokenizer tokenizer.json]
 
+OUT.json is written after every 64 items, and a run goes on where it ends.
+
 `questions` makes N items of four choices from a text: some words of it as context, the words
 that follow and three pieces from elsewhere as choices. Every 16th context ends with spaces,
 every 16th is empty, and a choice in eight is cut inside a word, so that the rules of the
@@ -17,6 +19,8 @@ import json
 import random
 import sys
 from pathlib import Path
+
+SLICE = 64
 
 
 def make_questions(text_file, count, out):
@@ -79,21 +83,27 @@ def score(checkpoint, questions, out, tokenizer_file):
     lm = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=16, logits_cache=False,
               device="cpu", dtype="float32")
     items = [json.loads(line) for line in open(questions)]
-    requests = [Instance("loglikelihood", {}, (item["context"], " " + choice), i)
-                for item in items for i, choice in enumerate(item["choices"])]
-    results = lm.loglikelihood(requests)
     documents = ["".join(item["context"] + " " + item["choices"][item["gold"]] + "\n"
                          for item in items[i : i + 10]) for i in (0, 10, 20, 30)]
-    rolling = lm.loglikelihood_rolling(
-        [Instance("loglikelihood_rolling", {}, (text,), 0) for text in documents])
-    document = {
-        "source": {"engine": "lm-eval", "version": "0.4.13", "dtype": "float32"},
-        "loglik": [[round(float(x), 5) for x, _ in results[i : i + 4]]
-                   for i in range(0, len(results), 4)],
-        "greedy": [[bool(g) for _, g in results[i : i + 4]] for i in range(0, len(results), 4)],
-        "rolling": [round(float(x), 4) for x in rolling],
-    }
-    Path(out).write_text(json.dumps(document) + "\n")
+    if Path(out).exists():
+        document = json.loads(Path(out).read_text())
+    else:
+        rolling = lm.loglikelihood_rolling(
+            [Instance("loglikelihood_rolling", {}, (text,), 0) for text in documents])
+        document = {
+            "source": {"engine": "lm-eval", "version": "0.4.13", "dtype": "float32"},
+            "loglik": [], "greedy": [], "rolling": [round(float(x), 4) for x in rolling],
+        }
+    while len(document["loglik"]) < len(items):
+        begin = len(document["loglik"])
+        part = items[begin : begin + SLICE]
+        results = lm.loglikelihood(
+            [Instance("loglikelihood", {}, (item["context"], " " + choice), i)
+             for item in part for i, choice in enumerate(item["choices"])])
+        for i in range(0, len(results), 4):
+            document["loglik"].append([round(float(x), 5) for x, _ in results[i : i + 4]])
+            document["greedy"].append([bool(g) for _, g in results[i : i + 4]])
+        Path(out).write_text(json.dumps(document) + "\n")
 
 
 if __name__ == "__main__":

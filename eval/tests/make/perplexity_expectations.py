@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
-"""Expectations of perplexity and KL divergence on the toy with a tokenizer, in float64.
+"""Expectations of perplexity and KL divergence.
 
-    perplexity_expectations.py goldens/fixtures/llama-text/hf-text eval/tests/expected
+    perplexity_expectations.py toy goldens/fixtures/llama-text/hf-text eval/tests/expected
+    perplexity_expectations.py real CHECKPOINT.gguf eval/tests/expected/NAME.json
+        [--tokenizer tokenizer.json]
 
-Reads text.txt of the output folder; writes perplexity.json and llama_cpp.base. Logits are
+`toy`: the toy with a tokenizer, in float64. Reads text.txt of the output folder; writes perplexity.json and llama_cpp.base. Logits are
 transformers' in float64, window after window as the protocols say; windows of the rolling
 protocol are lm-eval's own (get_rolling_token_windows). llama_cpp.base is a file as llama.cpp's
 perplexity tool writes it, of distributions that are those of the toy with logits times 0.9;
 kld.json has the divergences of the toy from it, by the formula over the codes of the file.
-Packages: torch, transformers, lm-eval==0.4.13, numpy.
+
+`real`: a real checkpoint in float32 (log-softmax and sums in float64), as lm_eval_expectations.py
+loads it; the same text, with words and bytes of the rolling protocol alone.
+
+Packages: torch, transformers, lm-eval==0.4.13, numpy; for `real` those of lm_eval_expectations.py.
 """
 import json
 import re
@@ -20,14 +26,21 @@ import torch
 import transformers
 from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 
-folder, out = Path(sys.argv[1]), Path(sys.argv[2])
-text = (out / "text.txt").read_text()
-model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64)
-tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+mode, checkpoint, out = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+if mode == "toy":
+    model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float64)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+else:
+    from lm_eval_expectations import load
+    model, tokenizer = load(checkpoint, sys.argv[5] if len(sys.argv) > 5 else None)
+text = (Path(__file__).resolve().parent.parent / "expected" / "text.txt").read_text()
 BOS = tokenizer.bos_token_id
 with_special = tokenizer(text).input_ids
+offsets = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+word_begins = [m.start() for m in re.finditer(r"(?<!\S)\S", text)]
 plain = tokenizer(text, add_special_tokens=False).input_ids
-assert with_special == [BOS] + plain
+adds_bos = with_special != plain
+assert not adds_bos or with_special == [BOS] + plain
 
 
 def logprobs(ids):
@@ -43,12 +56,23 @@ def nll(ids, first):
 
 
 def llama_cpp(n_ctx):
-    total, count = 0.0, 0
+    """Words count where they begin, in the text that scored tokens stand for."""
+    total, count, n_words, n_bytes = 0.0, 0, 0, 0
     for begin in range(0, len(with_special) - n_ctx + 1, n_ctx):
-        chunk = [BOS] + with_special[begin + 1 : begin + n_ctx]
+        scored = slice(offsets[begin + n_ctx // 2 + 1][0], offsets[begin + n_ctx - 1][1])
+        n_words += sum(scored.start <= at < scored.stop for at in word_begins)
+        n_bytes += len(text[scored].encode())
+        chunk = with_special[begin : begin + n_ctx]
+        chunk[0] = BOS if adds_bos else chunk[0]
         total += nll(chunk, n_ctx // 2 + 1)
         count += n_ctx - n_ctx // 2 - 1
-    return {"nll_sum": total, "n_scored": count}
+    return {"nll_sum": total, "n_scored": count, **per_text(total, n_words, n_bytes)}
+
+
+def per_text(total, n_words, n_bytes):
+    return {"word_perplexity": float(np.exp(total / n_words)),
+            "byte_perplexity": float(np.exp(total / n_bytes)),
+            "bits_per_byte": total / n_bytes / float(np.log(2))}
 
 
 def hf_stride(max_length, stride):
@@ -72,9 +96,7 @@ def rolling(max_length, ids):
         context, continuation = make_disjoint_window(window)
         total += nll(context + continuation, len(context))
     return {"nll_sum": total, "n_scored": len(ids),
-            "word_perplexity": float(np.exp(total / len(re.split(r"\s+", text)))),
-            "byte_perplexity": float(np.exp(total / len(text.encode()))),
-            "bits_per_byte": total / len(text.encode()) / float(np.log(2))}
+            **per_text(total, len(re.split(r"\s+", text)), len(text.encode()))}
 
 
 def base_file(n_ctx, n_chunks):
@@ -115,9 +137,12 @@ def base_file(n_ctx, n_chunks):
             "correlation": float(np.corrcoef(candidate, base)[0, 1])}
 
 
-(out / "perplexity.json").write_text(json.dumps({
-    "source": {"engine": "transformers", "version": transformers.__version__, "dtype": "float64"},
-    "llama.cpp 128": llama_cpp(128), "llama.cpp 65": llama_cpp(65),
-    "hf-stride 128 64": hf_stride(128, 64), "hf-stride 100 33": hf_stride(100, 33),
-    "lm-eval 128": rolling(128, plain), "lm-eval 100 double-bos": rolling(100, with_special),
-    "kld": base_file(64, 4)}, indent=1) + "\n")
+document = {"source": {"engine": "transformers", "version": transformers.__version__,
+                       "dtype": str(model.dtype).split(".")[-1]},
+            "llama.cpp 128": llama_cpp(128), "hf-stride 128 64": hf_stride(128, 64),
+            "lm-eval 128": rolling(128, plain)}
+if mode == "toy":
+    document |= {"llama.cpp 65": llama_cpp(65), "hf-stride 100 33": hf_stride(100, 33),
+                 "lm-eval 100 double-bos": rolling(100, with_special), "kld": base_file(64, 4)}
+    out = out / "perplexity.json"
+out.write_text(json.dumps(document, indent=1) + "\n")
