@@ -34,10 +34,10 @@ static inline __attribute__((always_inline)) double exp_negative(double x)
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    int64_t bits;
+    uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits <<= 52; /* k lands in the exponent's field, the shifter's own bits fall out */
-    int64_t value;
+    uint64_t value;
     memcpy(&value, &p, sizeof value);
     value += bits;
     double scaled;
