@@ -1,4 +1,9 @@
 /* Written by make/paired_test_expectations.py: numpy 2.4.6, scipy 1.17.1, statsmodels 0.15.0. */
+#ifndef EVAL_TESTS_EXPECTED_PAIRED_TESTS_H
+#define EVAL_TESTS_EXPECTED_PAIRED_TESTS_H
+
+#include "eval/tests/paired_test_case.h"
+
 static const struct value2 normal_quantiles[] = {
     {1e-300, -37.0470962993612},   {1e-20, -9.262340089798409}, {1e-06, -4.753424308822899},
     {0.025, -1.9599639845400545},  {0.2, -0.8416212335729142},  {0.5, 0.0},
@@ -192,3 +197,5 @@ static const struct value5 ppl_difference[] = {
     {0.02823187142608499, 0.010418477839674135, 0.0042068184452634695, 0.052256924406906505,
      0.02666682682250954},
 };
+
+#endif

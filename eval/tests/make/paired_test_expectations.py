@@ -53,6 +53,8 @@ def paired(a, b, groups, confidence):
 def main():
     print("/* Written by make/paired_test_expectations.py: numpy "
           f"{np.__version__}, scipy {scipy.__version__}, statsmodels {statsmodels.__version__}. */")
+    print("#ifndef EVAL_TESTS_EXPECTED_PAIRED_TESTS_H\n#define EVAL_TESTS_EXPECTED_PAIRED_TESTS_H\n")
+    print('#include "eval/tests/paired_test_case.h"\n')
     rows("value2", "normal_quantiles", [(p, float(stats.norm.ppf(p))) for p in
          (1e-300, 1e-20, 1e-6, 0.025, 0.2, 0.5, 0.8, 0.9, 0.975, 0.999999)])
     rows("value3", "t_tails", [(t, df, float(2 * stats.t.sf(t, df)))
@@ -96,6 +98,7 @@ def main():
     rows("value5", "ppl_difference", [tuple(float(v) for v in (
         ratio, se, ratio - half, ratio + half, 2 * stats.t.sf(abs(ratio / se), g - 1)))])
 
+    print("\n#endif")
 
 if __name__ == "__main__":
     main()
