@@ -204,7 +204,7 @@ base_model() {
     model=${RML_MODELS_DIR-/nowhere}/SmolLM2-135M-Instruct.Q4_1.gguf
     [ -e "$model" ] || skip "SmolLM2-135M-Instruct.Q4_1.gguf is not here"
     unset RML_THREADS
-    try_json rml-chat "$model" --no-db -p 'What is the capital of France?' --temp 0 --repeat-penalty 1 --max-tokens 40
+    try_json rml-chat "$model" --no-db -p 'What is the capital of France?' --temp 0 --repeat-penalty 1 --arithmetic f32 --max-tokens 40
     [ "$status" -eq 0 ]
     [ "$(field finish)" = stop ]
     [[ "$(field reply)" == *Paris* ]]
