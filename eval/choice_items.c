@@ -23,7 +23,9 @@ bool choice_layout_parse(const char *name, enum choice_layout *layout)
 
 const char *choice_layout_name(enum choice_layout layout)
 {
-    return layout == LAYOUT_PAIRS ? "pairs" : layout_names[layout];
+    return layout == LAYOUT_PAIRS     ? "pairs"
+           : layout == LAYOUT_ANSWERS ? "answers"
+                                      : layout_names[layout];
 }
 
 /* ---- Building an item ------------------------------------------------------------------------ */
@@ -196,6 +198,27 @@ static bool read_pair(const struct text_file *file, const struct text_line *line
     return choice_add_choice(item, text, nbytes, err);
 }
 
+static bool read_answers(const struct text_file *file, const struct text_line *line,
+                         const json_t *object, const struct choice_fields *fields,
+                         struct choice_item *item, struct rml_error *err)
+{
+    const char *text;
+    size_t nbytes;
+    const json_t *gold = json_object_get(object, fields->gold);
+    if (!text_json_string(file, line, object, fields->context, &text, &nbytes, err) ||
+        !choice_add_context(item, text, nbytes, err))
+        return false;
+    if (!gold || json_is_null(gold))
+        return true;
+    item->gold = json_incref((json_t *)gold);
+    if (json_is_string(gold))
+        return choice_add_choice(item, json_string_value(gold), json_string_length(gold), err);
+    if (!json_is_array(gold))
+        return text_fail(file, line->number, err,
+                         "field \"%s\" is neither a string nor an array of strings", fields->gold);
+    return choice_read_strings(file, line, gold, fields->gold, item, err);
+}
+
 /* ---- Ids and groups ------------------------------------------------------------------------------ */
 
 static bool set_id(const struct text_file *file, struct choice_item *item, json_t *id,
@@ -272,6 +295,8 @@ static bool read_object(const struct text_file *file, const struct text_line *li
         return choice_read_mmlu(file, line, object, item, err);
     case LAYOUT_PAIRS:
         return read_pair(file, line, object, fields, item, err);
+    case LAYOUT_ANSWERS:
+        return read_answers(file, line, object, fields, item, err);
     default:
         return read_jsonl(file, line, object, fields, item, err);
     }

@@ -36,7 +36,9 @@ enum choice_layout {
     LAYOUT_WINOGRANDE, /* llama.cpp's CSV: index,sentence,choice,choice,answer */
     LAYOUT_ARC,        /* {"question", "choices": {"text", "label"}, "answerKey"} */
     LAYOUT_MMLU,       /* {"question", "choices", "answer"}, answered by letter */
-    LAYOUT_PAIRS       /* {"context", "continuation"}: loglik */
+    LAYOUT_PAIRS,      /* {"context", "continuation"}: loglik */
+    LAYOUT_ANSWERS     /* {"context", "gold"}: generate; its choices are the accepted answers, a
+                          string, an array of strings, or none */
 };
 bool choice_layout_parse(const char *name, enum choice_layout *layout);
 const char *choice_layout_name(enum choice_layout layout);

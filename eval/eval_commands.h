@@ -8,5 +8,6 @@ int eval_perplexity_main(int argc, char **argv);
 int eval_choices_main(int argc, char **argv);
 int eval_loglik_main(int argc, char **argv);
 int eval_kld_main(int argc, char **argv);
+int eval_generate_main(int argc, char **argv);
 
 #endif

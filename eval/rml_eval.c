@@ -10,6 +10,7 @@ int main(int argc, char **argv)
         {"perplexity", "how well a checkpoint predicts texts", eval_perplexity_main},
         {"choices", "which of several continuations is the likeliest", eval_choices_main},
         {"loglik", "log-likelihoods of given continuations", eval_loglik_main},
+        {"generate", "replies to prompts, compared with accepted answers", eval_generate_main},
         {"kld", "how far a checkpoint's distributions are from a base's", eval_kld_main},
         {0},
     };

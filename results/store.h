@@ -216,6 +216,13 @@ struct store_score {
 bool store_find_score(struct store *store, const char *request_sha256, bool *found,
                       struct store_score *score, struct rml_error *err);
 
+/* The ids of the item with that key, as they were stored (token_ids), and its token_logprobs; the
+ * arrays are the caller's to free. *found is false when there is none. Not found in a NULL
+ * store. */
+bool store_find_generation(struct store *store, const char *request_sha256, bool *found,
+                           int32_t **token_ids, size_t *n_token_ids, double **token_logprobs,
+                           size_t *n_tokens, struct rml_error *err);
+
 /* A document (text, question) and its figures; NaN is stored as NULL. */
 struct store_eval_doc {
     const char *task, *doc_id;

@@ -135,6 +135,41 @@ bool store_find_score(struct store *store, const char *request_sha256, bool *fou
     return ok;
 }
 
+bool store_find_generation(struct store *store, const char *request_sha256, bool *found,
+                           int32_t **token_ids, size_t *n_token_ids, double **token_logprobs,
+                           size_t *n_tokens, struct rml_error *err)
+{
+    *found = false;
+    *token_ids = NULL;
+    *token_logprobs = NULL;
+    if (!store)
+        return true;
+    struct query q;
+    query_init(&q, store,
+               "SELECT token_ids, token_logprobs FROM eval_item WHERE request_sha256 = ?"
+               " AND token_logprobs IS NOT NULL AND token_ids IS NOT NULL LIMIT 1");
+    query_text(&q, request_sha256);
+    int rc = q.rc == SQLITE_OK ? sqlite3_step(q.stmt) : q.rc;
+    if (rc == SQLITE_ROW) {
+        size_t nbytes = (size_t)sqlite3_column_bytes(q.stmt, 0);
+        *n_token_ids = nbytes / sizeof **token_ids;
+        *token_ids = malloc(nbytes + sizeof **token_ids);
+        *found = *token_ids && take_doubles(q.stmt, 1, token_logprobs, n_tokens) &&
+                 nbytes % sizeof **token_ids == 0;
+        if (*token_ids && nbytes > 0)
+            memcpy(*token_ids, sqlite3_column_blob(q.stmt, 0), nbytes);
+    }
+    if (rc == SQLITE_ROW && !*found) {
+        free(*token_ids);
+        free(*token_logprobs);
+        store_refuse(store, err, RML_FORMAT, "the reply to request %s cannot be read",
+                     request_sha256);
+    }
+    bool had_row = rc == SQLITE_ROW, ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
+    q.rc = ok ? SQLITE_OK : rc;
+    return query_release(&q, "looking for a reply", err) && (*found || !had_row);
+}
+
 /* ---- Documents and figures --------------------------------------------------------------- */
 
 static bool insert_docs(struct store *store, int64_t run_id, const struct store_eval_doc *docs,

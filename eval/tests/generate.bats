@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# rml-eval generate as its users see it. The toy's greedy replies are those of its golden (numpy in
+# float64), as text by the tokenizers package.
+
+setup() {
+    TOYS=$RML_SOURCE_DIR/goldens/fixtures/llama-text
+    TOY=$TOYS/model.gguf
+    FOLDER=$(mktemp -d)
+    cd "$FOLDER"
+    export XDG_CACHE_HOME=$FOLDER/cache XDG_DATA_HOME=$FOLDER/data RML_THREADS=1
+    unset RML_DB
+}
+
+teardown() { rm -rf "$FOLDER"; }
+
+try() {
+    status=0
+    output=$("$@" 2>.stderr) || status=$?
+    stderr=$(<.stderr)
+}
+
+of() { # FILE LINE FIELD
+    sed -n "${2}p" "$1" >.line
+    sqlite3 :memory: "select json_extract(readfile('.line'), '\$.$3')"
+}
+
+# The golden's cases; the first reply ends with </s> after five tokens.
+prompts() {
+    cat >prompts.jsonl <<'END'
+{"id": "a", "context": "The toy reads text, 123 times; it isn't long.", "gold": "B\ufffd\ufffd|\ufffd"}
+{"id": "b", "context": "The toy reads text, 123 times; it isn't long.", "gold": ["no", "never"]}
+{"context": "The toy"}
+END
+}
+
+@test "replies are the golden's, judged where there is a gold" {
+    prompts
+    try rml-eval generate "$TOY" prompts.jsonl --max-tokens 8 --no-db --items items.jsonl --json
+    [ "$status" -eq 0 ]
+    printf '%s' "$output" | tr -d '\n' >result
+    [ "$(of result 1 n)" = 3 ]
+    [ "$(of result 1 n_judged)" = 2 ]
+    [ "$(of result 1 exact_match)" = 0.5 ]
+    [ "$(of result 1 exact_match_stderr)" = 0.5 ] # sqrt(0.5 / 1) / sqrt(2)
+    [ "$(of items.jsonl 1 reply)" = $'B\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd' ]
+    [ "$(of items.jsonl 1 finish)" = stop ]
+    [ "$(of items.jsonl 1 n_tokens)" = 6 ]
+    [ "$(of items.jsonl 1 exact_match)" = 1 ]
+    [ "$(of items.jsonl 2 exact_match)" = 0 ]
+    [ "$(of items.jsonl 3 id)" = 3 ]
+    [ "$(of items.jsonl 3 exact_match)" = "" ]
+}
+
+@test "chat messages, and texts that end a reply" {
+    echo '{"context": "What is text?", "gold": "L"}' >chat.jsonl
+    try rml-eval generate "$TOY" chat.jsonl --chat --system 'You are a toy.' --max-tokens 8 --no-db \
+        --items items.jsonl
+    [ "$status" -eq 0 ]
+    [ "$(of items.jsonl 1 reply)" = $'"esLP\xef\xbf\xbdad\xef\xbf\xbd7' ]
+    [ "$(of items.jsonl 1 finish)" = limit ]
+    try rml-eval generate "$TOY" chat.jsonl --chat=chatml --system 'You are a toy.' --max-tokens 8 \
+        --no-db --items items.jsonl --until ad --until P --regex '[A-Z]'
+    [ "$(of items.jsonl 1 reply)" = '"esL' ]
+    [ "$(of items.jsonl 1 answer)" = L ]
+    [ "$(of items.jsonl 1 finish)" = until ]
+    [ "$(of items.jsonl 1 n_tokens)" = 4 ]
+    [[ "$output" == *"exact_match      1.0000"* ]]
+}
+
+@test "batch, threads and order change no reply, seeds do" {
+    for i in {1..12}; do
+        printf '{"id": %d, "context": "The toy reads %.*s text %d"}\n' "$i" $((i % 5 * 20)) \
+            "the toy reads the toy reads the toy reads the toy reads the toy reads the toy reads " "$i"
+    done >many.jsonl
+    sampled() { rml-eval generate "$TOY" "$1" --temp 1 --max-tokens 12 --no-db --items - -q "${@:2}"; }
+    sampled many.jsonl --batch 1 >one
+    [ "$(wc -l <one)" -eq 12 ]
+    sampled many.jsonl --batch 16 --threads 2 >sixteen 2>/dev/null
+    cmp one sixteen
+    sampled many.jsonl --batch 3 --kv f32 >three
+    cmp one three
+    tac many.jsonl >reversed.jsonl
+    sampled reversed.jsonl --batch 5 | tac >five
+    cmp one five
+    sampled many.jsonl --seed 1 >other
+    ! cmp -s one other
+    [ "$(cut -d, -f2 one | sort -u | wc -l)" -gt 6 ]
+}
+
+@test "replies are kept and found by their content" {
+    prompts
+    generate() { rml-eval generate "$TOY" prompts.jsonl --max-tokens 8 --db e.db -v --items "$@"; }
+    try generate one.jsonl
+    [ "$status" -eq 0 ]
+    [[ "$stderr" != *"were there already"* ]]
+    try generate two.jsonl
+    [[ "$stderr" == *"3 replies were there already, 0 are new"* ]]
+    cmp one.jsonl two.jsonl
+    try generate three.jsonl --until '|'
+    [[ "$stderr" != *"were there already"* ]]
+    try generate four.jsonl --fresh
+    [[ "$stderr" != *"were there already"* ]]
+    cmp one.jsonl four.jsonl
+    run sqlite3 e.db "select task, count(*), sum(is_greedy) from eval_item group by run_id"
+    [ "${lines[0]}" = "generate|3|3" ]
+    [ "${#lines[@]}" -eq 4 ]
+    run sqlite3 e.db "select value, n from eval_metric where metric = 'exact_match' limit 1"
+    [ "$output" = "0.5|2" ]
+}
+
+@test "a context that is too long loses its beginning and is counted" {
+    echo '{"context": "The toy reads text, 123 times; it is not long. The toy reads text."}' >long.jsonl
+    try rml-eval generate "$TOY" long.jsonl --ctx 20 --max-tokens 4 --no-db --items items.jsonl
+    [ "$status" -eq 0 ]
+    [[ "$output" == *", contexts cut from the left 1"* ]]
+    [ "$(of items.jsonl 1 truncated)" -gt 0 ]
+    try rml-eval generate "$TOY" long.jsonl --ctx 20 --max-tokens 20 --no-db
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == "rml-eval: --max-tokens 20 leaves no room"* ]]
+}
+
+@test "malformed input gives file and line before anything runs" {
+    refused() { # LINE MESSAGE
+        printf '{"context": "x"}\n%s\n' "$1" >bad.jsonl
+        try rml-eval generate "$TOY" bad.jsonl --db e.db
+        [ "$status" -eq 1 ]
+        [[ "$stderr" == "rml-eval: bad.jsonl: line 2: "*"$2"* ]] || { echo "$stderr"; false; }
+        [ ! -e e.db ]
+    }
+    refused '{"context": ' 'JSON'
+    refused '{"gold": "x"}' '"context"'
+    refused '{"context": 3}' '"context"'
+    refused '{"context": "x", "gold": 3}' 'neither a string nor an array'
+    refused '{"context": "x", "gold": []}' 'is empty'
+    refused '{"context": "x", "id": 1}' 'which line 1 has'
+    try rml-eval generate "$TOY" bad.jsonl --regex '(' --no-db
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == "rml-eval: --regex: '(' found, expected a pattern: "* ]]
+    try rml-eval generate "$TOY" bad.jsonl --system x --no-db
+    [ "$status" -eq 2 ]
+}
