@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chat.h"
+#include "chat_program.h"
 
 #define DEFAULT_CTX 4096
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "chat.h"
+#include "chat_program.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/report.h"
 

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "chat.h"
+#include "chat_program.h"
 
 /* Bytes of the character that begins at p, 1 to 4; 0 when it is none (RFC 3629, table 3-7 of the
  * Unicode standard). */

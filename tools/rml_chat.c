@@ -2,16 +2,15 @@
  * rml-chat: a conversation with a checkpoint.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chat.h"
-#include "results/store.h"
+#include "chat_program.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
+#include "tools/cli/stored_run.h"
 
 struct arguments {
     struct chat_settings settings;
@@ -215,36 +214,6 @@ static int answer(struct chat *chat, const char *text, bool json)
     return !ok ? cli_error(&err) : cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
 }
 
-/* ---- The run ------------------------------------------------------------------------------ */
-
-static bool begin_run(const struct cli_options *common, struct store **store, int64_t *run_id,
-                      struct rml_error *err)
-{
-    char path[PATH_MAX];
-    *store = NULL;
-    *run_id = 0;
-    if (common->no_db)
-        return true;
-    if (!store_path(common->db, path, sizeof path, err) ||
-        !(*store = store_open(path, STORE_WRITE, err)))
-        return false;
-    struct store_run run = {.kind = STORE_RUN_CHAT, .seed = (int64_t)(common->seed & INT64_MAX)};
-    run.argv = cli_command_line(&run.argc);
-    *run_id = store_begin_run(*store, &run, err);
-    return *run_id > 0;
-}
-
-static int end_run(struct store *store, int64_t run_id, int code)
-{
-    struct rml_error err = RML_ERROR_INIT;
-    enum store_run_state state = code == CLI_ERROR  ? STORE_FAILED
-                                 : code == CLI_PASS ? STORE_COMPLETE
-                                                    : STORE_ABORTED;
-    if (!store_finish_run(store, run_id, state, code, &err))
-        code = cli_error(&err);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
     cli_start(argc, argv);
@@ -264,10 +233,9 @@ int main(int argc, char **argv)
     struct rml_error err = RML_ERROR_INIT;
     struct store *store;
     int64_t run_id;
-    if (!begin_run(common, &store, &run_id, &err)) {
-        store_close(store);
+    if (!cli_run_begin(common, STORE_RUN_CHAT, (int64_t)(common->seed & INT64_MAX), &store, &run_id,
+                       &err))
         return cli_error(&err);
-    }
     struct chat chat;
     int code = CLI_ERROR;
     if (!chat_init(&chat, &args.settings, common, &err)) {
@@ -278,7 +246,5 @@ int main(int argc, char **argv)
         code = args.prompt ? answer(&chat, args.prompt, common->json) : chat_loop(&chat);
     }
     chat_release(&chat);
-    code = end_run(store, run_id, code);
-    store_close(store);
-    return code;
+    return cli_run_end(store, run_id, code);
 }

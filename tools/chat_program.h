@@ -1,8 +1,8 @@
 /*
  * What rml-chat is made of: models made ready to talk, a conversation, and ways in and out.
  */
-#ifndef TOOLS_CHAT_H
-#define TOOLS_CHAT_H
+#ifndef TOOLS_CHAT_PROGRAM_H
+#define TOOLS_CHAT_PROGRAM_H
 
 #include <stdio.h>
 
