@@ -31,3 +31,13 @@ query() { sqlite3 -cmd '.timeout 10000' "$RML_DB" "$1"; }
 lines() { printf '['; paste -sd, "$1"; printf ']'; }
 
 questions() { head -n "$1" "$E/questions.jsonl"; }
+
+# rolling_documents: docs.jsonl, as make/lm_eval_expectations.py joins documents from questions
+rolling_documents() {
+    sqlite3 :memory: "CREATE TABLE line AS SELECT key AS n, value AS item FROM json_each(
+        (SELECT '[' || replace(trim(CAST(readfile('$E/questions.jsonl') AS TEXT), char(10)),
+            char(10), ',') || ']'));
+      SELECT json_object('text', group_concat(item->>'context' || ' ' ||
+        (item->'choices'->>(item->>'gold')) || char(10), ''))
+      FROM (SELECT * FROM line WHERE n < 40 ORDER BY n) GROUP BY n / 10" >docs.jsonl
+}

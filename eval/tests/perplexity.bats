@@ -27,12 +27,7 @@ END
 }
 
 @test "rolling log-likelihoods of documents are lm-eval's" {
-    sqlite3 :memory: "CREATE TABLE line AS SELECT key AS n, value AS item FROM json_each(
-        (SELECT '[' || replace(trim(CAST(readfile('$E/questions.jsonl') AS TEXT), char(10)),
-            char(10), ',') || ']'));
-      SELECT json_object('text', group_concat(item->>'context' || ' ' ||
-        (item->'choices'->>(item->>'gold')) || char(10), ''))
-      FROM (SELECT * FROM line WHERE n < 40 ORDER BY n) GROUP BY n / 10" >docs.jsonl
+    rolling_documents
     rml-eval perplexity "$TOY" docs.jsonl --documents jsonl --protocol lm-eval --no-db --json \
         --compat double-bos >a.json
     cp "$E/llama-text.json" b.json

@@ -1,0 +1,14 @@
+#!/usr/bin/env bats
+# Gemma 3 as lm-eval and transformers score it; skipped where the checkpoint is not there.
+
+load real_checkpoint
+
+@test "Gemma 3: log-likelihoods, greedy flags and picks are lm-eval's" {
+    model gemma-3-270m-q4_k_m.gguf
+    choices_are_lm_evals gemma3.json 12
+}
+
+@test "Gemma 3: rolling log-likelihoods of documents are lm-eval's" {
+    model gemma-3-270m-q4_k_m.gguf
+    rolling_is_lm_evals gemma3.json
+}
