@@ -27,7 +27,8 @@ struct rmli_added_list {
     size_t n;
 };
 
-/* Copies the tokens; duplicates of a content: the first stands. */
+/* Copies the tokens; duplicates of a content: the first stands. (Tokens that a normalizer makes equal
+ * are such: which of them the reference finds, tokenizers 0.23.3, differs from load to load.) */
 bool rmli_added_list_init(struct rmli_added_list *list, const struct rmli_added_token *tokens,
                           size_t n, struct rml_error *err);
 void rmli_added_list_release(struct rmli_added_list *list);

@@ -87,7 +87,7 @@ static int compare_contents(const void *left, const void *right)
 }
 
 bool rmli_added_tokens_merge(struct rmli_added_tokens *list, const struct rmli_added_tokens *more,
-                             struct rml_error *err)
+                             enum rmli_known_token known_token, struct rml_error *err)
 {
     if (more->n == 0)
         return true;
@@ -104,11 +104,15 @@ bool rmli_added_tokens_merge(struct rmli_added_tokens *list, const struct rmli_a
         struct rmli_added_token **found =
             n > 0 ? bsearch(&token, known, n, sizeof *known, compare_contents) : NULL;
         is_new[i] = !found;
-        if (found) {
+        if (found && known_token == RMLI_KNOWN_IS_SPECIAL) {
+            (*found)->special = true;
+        } else if (found && known_token == RMLI_KNOWN_IS_REPLACED) {
             int32_t id = (*found)->id;
+            bool special = (*found)->special;
             const char *content = (*found)->content;
             **found = *token;
             (*found)->id = id;
+            (*found)->special |= special; /* once special, always special */
             (*found)->content = content;
         }
     }
@@ -145,6 +149,95 @@ static bool read_special(const json_t *json, const char *key, struct rmli_arena 
     *nbytes = json_string_length(value);
     *out = rmli_arena_copy_string(strings, json_string_value(value), *nbytes, err);
     return *out != NULL;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct rmli_added_token *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* "added_tokens_decoder": tokens by id, whose order is what the reference numbers new ones by. */
+static bool read_decoder(struct rmli_added_tokens *list, const json_t *tokens,
+                         struct rmli_arena *strings, struct rml_error *err)
+{
+    const char *key;
+    json_t *token;
+    if (!json_is_object(tokens))
+        return true;
+    /* The macro drops const; nothing is changed. */
+    json_object_foreach((json_t *)tokens, key, token)
+    {
+        char *end;
+        long id = strtol(key, &end, 10);
+        if (*key == 0 || *end != 0)
+            return rmli_fail(err, RML_FORMAT, NULL, -1,
+                             "added_tokens_decoder has the key '%.100s', expected an id", key);
+        if (!read_token(list, token, id, strings, err))
+            return false;
+    }
+    if (list->n > 1)
+        qsort(list->tokens, list->n, sizeof *list->tokens, compare_ids);
+    return true;
+}
+
+/* A token given by its text alone, or by an object; anything else names none. */
+static bool append_named(struct rmli_added_tokens *list, const json_t *value,
+                         struct rmli_arena *strings, struct rml_error *err)
+{
+    struct rmli_added_token token = {.special = true};
+    if (json_is_object(value)) {
+        size_t before = list->n;
+        if (!read_token(list, value, 0, strings, err))
+            return false;
+        if (list->n > before)
+            list->tokens[before].special = true;
+        return true;
+    }
+    token.nbytes = json_string_length(value);
+    if (token.nbytes == 0)
+        return true;
+    token.content = rmli_arena_copy_string(strings, json_string_value(value), token.nbytes, err);
+    return token.content && append(list, &token, err);
+}
+
+/* Tokens that the file gives a part to, and lists of further ones: one that is nowhere else is a
+ * token all the same, numbered in this order, as the reference has it. The parts that every class
+ * knows come first, then those of some classes ("image_token"). */
+static bool read_named(struct rmli_tokenizer_config *config, const json_t *json,
+                       struct rmli_arena *strings, struct rml_error *err)
+{
+    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                       "pad_token", "cls_token", "mask_token"};
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
+    const size_t n_keys = sizeof keys / sizeof keys[0], n_suffix = strlen("_token");
+    const char *key;
+    json_t *value;
+    for (size_t i = 0; i < n_keys; i++)
+        if (!append_named(&config->named, json_object_get(json, keys[i]), strings, err))
+            return false;
+    /* The macro drops const; nothing is changed. */
+    json_object_foreach((json_t *)json, key, value)
+    {
+        size_t n = strlen(key);
+        bool other = n <= n_suffix || strcmp(key + n - n_suffix, "_token") != 0;
+        for (size_t i = 0; !other && i < n_keys; i++)
+            other = strcmp(key, keys[i]) == 0;
+        if (!other && !append_named(&config->named, value, strings, err))
+            return false;
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const json_t *more = json_object_get(json, lists[i]); /* a list, or an object of parts */
+        for (size_t j = 0; j < json_array_size(more); j++)
+            if (!append_named(&config->further, json_array_get(more, j), strings, err))
+                return false;
+        json_object_foreach((json_t *)more, key, value)
+        {
+            if (!append_named(&config->further, value, strings, err))
+                return false;
+        }
+    }
+    return true;
 }
 
 /* A string, or a list of {"name", "template"} of which "default" counts. */
@@ -191,24 +284,10 @@ bool rmli_tokenizer_config_read(struct rmli_tokenizer_config *config, const char
     if (!json)
         return false;
     struct rml_error inner = RML_ERROR_INIT;
-    const json_t *tokens = json_object_get(json, "added_tokens_decoder");
-    bool ok = json_is_object(json) || rmli_fail(&inner, RML_FORMAT, NULL, -1, "not an object");
-    const char *key;
-    json_t *token;
-    if (ok && json_is_object(tokens)) {
-        /* The macro drops const; nothing is changed. */
-        json_object_foreach((json_t *)tokens, key, token)
-        {
-            char *end;
-            long id = strtol(key, &end, 10);
-            if (*key == 0 || *end != 0)
-                ok = rmli_fail(&inner, RML_FORMAT, NULL, -1,
-                               "added_tokens_decoder has the key '%.100s', expected an id", key);
-            ok = ok && read_token(&config->added, token, id, strings, &inner);
-            if (!ok)
-                break;
-        }
-    }
+    bool ok = (json_is_object(json) || rmli_fail(&inner, RML_FORMAT, NULL, -1, "not an object")) &&
+              read_decoder(&config->added, json_object_get(json, "added_tokens_decoder"), strings,
+                           &inner) &&
+              read_named(config, json, strings, &inner);
     ok = ok && read_flag(json, "add_bos_token", &config->add_bos, &inner) &&
          read_flag(json, "add_eos_token", &config->add_eos, &inner) &&
          read_special(json, "bos_token", strings, &config->bos, &config->bos_nbytes, &inner) &&
@@ -285,6 +364,8 @@ bool rmli_tokenizer_config_apply(struct rmli_tokenizer_config *config, struct rm
 void rmli_tokenizer_config_release(struct rmli_tokenizer_config *config)
 {
     rmli_added_tokens_release(&config->added);
+    rmli_added_tokens_release(&config->named);
+    rmli_added_tokens_release(&config->further);
     free(config->chat_template);
 }
 

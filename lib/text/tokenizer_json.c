@@ -433,8 +433,11 @@ static bool build(struct reader *r, const struct rmli_tokenizer_config *config)
     if (unigram != r->has_scores)
         return rmli_fail(r->c.err, RML_FORMAT, r->c.file, -1,
                          "the vocabulary does not fit model '%s'", r->type);
-    if (!rmli_added_tokens_merge(&r->added, &config->added, r->c.err) || !settle_added_ids(r) ||
-        !add_added_entries(r) ||
+    struct rmli_added_tokens *added = &r->added;
+    if (!rmli_added_tokens_merge(added, &config->added, RMLI_KNOWN_IS_REPLACED, r->c.err) ||
+        !rmli_added_tokens_merge(added, &config->named, RMLI_KNOWN_IS_SPECIAL, r->c.err) ||
+        !rmli_added_tokens_merge(added, &config->further, RMLI_KNOWN_STAYS, r->c.err) ||
+        !settle_added_ids(r) || !add_added_entries(r) ||
         !rmli_vocabulary_init(&t->vocabulary, r->entries, r->n_entries, t->pipeline.bytelevel,
                               r->c.err))
         return false;

@@ -18,14 +18,18 @@ void rmli_added_tokens_release(struct rmli_added_tokens *list);
 /* Appends the "added_tokens" of tokenizer.json. */
 bool rmli_added_tokens_read(struct rmli_added_tokens *list, const json_t *json,
                             struct rmli_arena *strings, struct rml_error *err);
-/* Adds those of tokenizer_config.json; its flags replace those of a token known already. */
+/* Adds those of tokenizer_config.json. What becomes of a token known already: its flags are
+ * replaced (but a special one stays special), or it becomes special, or it stays as it is. */
+enum rmli_known_token { RMLI_KNOWN_IS_REPLACED, RMLI_KNOWN_IS_SPECIAL, RMLI_KNOWN_STAYS };
 bool rmli_added_tokens_merge(struct rmli_added_tokens *list, const struct rmli_added_tokens *more,
-                             struct rml_error *err);
+                             enum rmli_known_token known_token, struct rml_error *err);
 
 /* What tokenizer_config.json says about ids. */
 struct rmli_tokenizer_config {
-    struct rmli_added_tokens added;
-    const char *bos, *eos; /* texts, in the arena; NULL: none */
+    struct rmli_added_tokens added;   /* added_tokens_decoder, by id */
+    struct rmli_added_tokens named;   /* those with a part: BOS, EOS, padding and so on */
+    struct rmli_added_tokens further; /* additional_special_tokens, extra_special_tokens */
+    const char *bos, *eos;            /* texts, in the arena; NULL: none */
     size_t bos_nbytes, eos_nbytes;
     int add_bos, add_eos; /* -1: not said */
     char *chat_template;  /* malloc */

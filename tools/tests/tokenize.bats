@@ -62,6 +62,33 @@ small_gguf() {
     [[ $stderr == *"can only be chosen for a GGUF"* ]]
 }
 
+# What transformers 5.24's AutoTokenizer makes of the same files (its backend's ids, with
+# encode_special_tokens for those without --parse-special): <b> 330, <a> 331 and <i> 332 have a part,
+# <g> 333 is in a list, and each is numbered by its place, whatever order the file has.
+@test "tokens that tokenizer_config.json alone has" {
+    unpack bytelevel
+    cat >tokenizer_config.json <<'END'
+{"image_token": "<i>", "additional_special_tokens": ["<g>", "<a>"], "pad_token": "<a>",
+ "eos_token": {"__type": "AddedToken", "content": "<b>", "lstrip": true, "normalized": false}}
+END
+    try rml-tokenize . --no-special --parse-special '<a><b><g><i> <b>'
+    [ "$output" = "331 330 333 332 330" ]
+    try rml-tokenize . --no-special '<a>'
+    [ "$output" != 331 ]
+
+    # By id: <e> is the first, though the file has <h> before it.
+    cat >tokenizer_config.json <<'END'
+{"added_tokens_decoder": {"400": {"content": "<h>", "special": false},
+                          "99": {"content": "<e>", "special": false}}, "eos_token": "<h>"}
+END
+    try rml-tokenize . --no-special --parse-special '<e><h>'
+    [ "$output" = "330 331" ]
+    try rml-tokenize . --no-special '<e>' # no special token, so it is found in any text
+    [ "$output" = 330 ]
+    try rml-tokenize . --no-special '<h>' # that of the end is special, whatever its flag
+    [ "$output" != 331 ]
+}
+
 @test "every case of the reference: ids, and back" {
     for name in bytelevel fallback unigram unknown; do
         unpack $name
