@@ -175,17 +175,16 @@ static void compare_window(struct fixture *f, size_t n)
 static void expect_flat(void run(struct fixture *, size_t))
 {
     static struct fixture f;
+#if defined(__SANITIZE_ADDRESS__)
+    cr_skip_test("ASan holds back what is freed");
+#endif
     set_up(&f);
     run(&f, SHORT);
     size_t before = peak_nbytes();
     run(&f, LONG);
     size_t after = peak_nbytes();
     cr_expect(before > (size_t)N_VOCAB * WIDTH * 2);
-#if !defined(__SANITIZE_ADDRESS__) /* which holds back what is freed */
     cr_expect(after - before < MOST_NBYTES, "%zu MiB more", (after - before) >> 20);
-#else
-    (void)after;
-#endif
     tear_down(&f);
 }
 
