@@ -232,9 +232,10 @@ static bool write_out(const struct batch *batch, struct rml_error *err)
             return false;
         }
     }
-    if (fflush(stdout) != 0)
-        return rmli_fail(err, RML_IO, "standard output", -1, "cannot write: %s", strerror(errno));
-    return true;
+    if (fflush(stdout) == 0)
+        return true;
+    cli_output_error_told();
+    return rmli_fail(err, RML_IO, "standard output", -1, "write failed: %s", strerror(errno));
 }
 
 /* Works on the whole lines in the input, the last too when `ended`, and keeps the rest. */

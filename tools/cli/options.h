@@ -89,6 +89,9 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
  */
 void cli_start(int argc, char **argv);
 
+/* An error of standard output is being reported by the caller: it is not said again at exit. */
+void cli_output_error_told(void);
+
 /* The command line as it was typed; ends with NULL. Valid after cli_start. */
 char *const *cli_command_line(int *argc);
 

@@ -62,6 +62,13 @@ static void print_version(FILE *stream, struct argp_state *state)
  * looked up here. */
 static bool json_on_command_line;
 
+static bool is_output_error_told;
+
+void cli_output_error_told(void)
+{
+    is_output_error_told = true;
+}
+
 static void at_exit(int status, void *arg)
 {
     (void)arg;
@@ -81,7 +88,7 @@ static void at_exit(int status, void *arg)
         error = errno;
         lost = true;
     }
-    if (!lost)
+    if (!lost || is_output_error_told)
         return;
     fprintf(stderr, "%s: standard output: write failed%s%s\n", program_invocation_short_name,
             error ? ": " : "", error ? strerror(error) : "");

@@ -313,3 +313,11 @@ END
         [[ $stderr == *"has no tokenizer (tokenizer.ggml.model is ${model:-missing})" ]]
     done
 }
+
+@test "a partner who leaves is one line on standard error" {
+    status=0
+    { yes '"x"' | head -n 100000; sleep 0.1; } | rml-tokenize "$RML_SOURCE_DIR/goldens/models/rml-tiny" --jsonl \
+        2>.stderr | head -n 1 >/dev/null || true
+    [ "$(wc -l <.stderr)" -eq 1 ]
+    [ "$(<.stderr)" = 'rml-tokenize: standard output: write failed: Broken pipe' ]
+}
