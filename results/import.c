@@ -190,6 +190,27 @@ static bool describe_host(const struct import *import, const struct import_optio
 
 /* ---- Storing ------------------------------------------------------------------------------- */
 
+/* The checkpoint as the file has it; one that is known stays as it is. 0: the file has none. */
+static int64_t find_model(const struct import *import, struct store *store)
+{
+    const struct import_model *m = &import->model;
+    if (!m->content_sha256)
+        return 0;
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO model(content_sha256, file_name, file_bytes, weight_dtype)"
+               " VALUES (?, ?, ?, ?) ON CONFLICT(content_sha256) DO UPDATE SET"
+               " file_name = coalesce(file_name, excluded.file_name),"
+               " file_bytes = coalesce(file_bytes, excluded.file_bytes),"
+               " weight_dtype = coalesce(weight_dtype, excluded.weight_dtype) RETURNING id");
+    query_text(&q, m->content_sha256);
+    query_text(&q, m->file_name);
+    query_count(&q, m->file_nbytes);
+    query_text(&q, m->weight_dtype);
+    int64_t id = query_id(&q);
+    return query_release(&q, "storing a model", import->err) ? id : -1;
+}
+
 static int64_t insert_run(const struct import *import, struct store *store, const char *uuid,
                           const struct import_options *options)
 {
@@ -266,11 +287,13 @@ static bool insert_all(struct import *import, struct store *store,
                        const struct import_options *options, const char *uuid)
 {
     int64_t run_id = insert_run(import, store, uuid, options);
-    bool ok = run_id >= 0 && insert_facts(import, store, run_id);
+    int64_t model_id = run_id < 0 ? -1 : find_model(import, store);
+    bool ok = model_id >= 0 && insert_facts(import, store, run_id);
     int order = 0;
     for (size_t i = 0; ok && i < import->n_rows; i++) {
-        for (size_t s = 0; s < import->rows[i].n_samples; s++)
+        for (size_t s = 0; s < import->rows[i].n_samples && !import->is_ordered; s++)
             import->rows[i].samples[s].order_idx = order++;
+        import->rows[i].what.model_id = model_id;
         ok = insert_row(import, store, run_id, &import->rows[i]);
     }
     return ok;

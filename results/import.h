@@ -5,7 +5,8 @@
  * A file becomes one run of kind `import`, whose uuid is made from the file's bytes, so that
  * the same file is the same run wherever and however often it is imported. Its host is the
  * machine that measured, as far as the file tells, and never taken for this one unless the
- * user says so. What the file does not say stays unknown; t_mono_ns of its samples is 0.
+ * user says so. What the file does not say stays unknown; t_mono_ns of its samples is 0 unless the
+ * file has it.
  */
 #ifndef RESULTS_IMPORT_H
 #define RESULTS_IMPORT_H
@@ -31,6 +32,13 @@ struct import_row {
     size_t n_figures;
 };
 
+/* The checkpoint that all rows of a file are about. */
+struct import_model {
+    const char *content_sha256; /* NULL: the file names none by its content */
+    const char *file_name, *weight_dtype;
+    int64_t file_nbytes; /* -1: not told */
+};
+
 struct import {
     const char *path;      /* for messages */
     struct rml_error *err; /* where failures are recorded */
@@ -39,6 +47,8 @@ struct import {
 
     struct import_row *rows;
     size_t n_rows;
+    bool is_ordered; /* order_idx of the samples is the file's; else that in which they stand */
+    struct import_model model;
     int64_t measured_ns; /* when the first of them was measured; -1: not told */
     const char *hostname, *cpu_model;
     int64_t cores; /* -1: not told */
@@ -49,7 +59,7 @@ struct import {
 
 /* Each fills rows and facts, at least one row; false with the place of what is wrong. */
 typedef bool import_reader(struct import *import);
-import_reader import_llama_bench, import_google_benchmark, import_hyperfine;
+import_reader import_llama_bench, import_google_benchmark, import_hyperfine, import_peers;
 
 /* ---- For readers -------------------------------------------------------------------- */
 

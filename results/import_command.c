@@ -23,6 +23,7 @@ static const struct reader {
     {"llama-bench", import_llama_bench},
     {"google-benchmark", import_google_benchmark},
     {"hyperfine", import_hyperfine},
+    {"peers", import_peers},
     {0},
 };
 
@@ -152,7 +153,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             if (strcmp(a->reader->program, arg) == 0)
                 break;
         if (!a->reader->program)
-            argp_error(state, "'%s' found, expected llama-bench, google-benchmark or hyperfine",
+            argp_error(state,
+                       "'%s' found, expected llama-bench, google-benchmark, hyperfine or peers",
                        arg);
         a->options.program = a->reader->program;
         a->files = state->argv + state->next;
@@ -163,8 +165,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!a->reader)
-            argp_error(state, "no program found, expected llama-bench, google-benchmark or "
-                              "hyperfine");
+            argp_error(state, "no program found, expected llama-bench, google-benchmark, "
+                              "hyperfine or peers");
         if (a->options.host_name && a->options.this_host)
             argp_error(state, "--host-name and --this-host exclude each other");
         return 0;
@@ -180,7 +182,9 @@ int results_import_main(int argc, char **argv)
         .parser = parse,
         .args_doc = "PROGRAM FILE...",
         .doc = "Takes over what another benchmark program has written: llama-bench (its json, "
-               "jsonl, csv or sql output), google-benchmark or hyperfine (json). A file becomes "
+               "jsonl, csv or sql output), google-benchmark or hyperfine (json), or bench/peers, "
+               "which "
+               "measures other engines beside rml. A file becomes "
                "one run; the same file again adds nothing. The database is created when it is not "
                "there. csv and sql of llama-bench hold only the mean of the repetitions: such a "
                "result has one sample and no interval.\v"
