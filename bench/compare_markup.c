@@ -9,31 +9,9 @@
 
 #include "bench/compare_job.h"
 #include "tools/cli/output.h"
+#include "tools/cli/xml_text.h"
 
 /* ---- JUnit ---------------------------------------------------------------------------------- */
-
-/* Control characters have no place in XML 1.0, not even as references. */
-static void put_xml(FILE *out, const char *text)
-{
-    for (const char *c = text; *c; c++) {
-        switch (*c) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc((unsigned char)*c < 0x20 ? ' ' : *c, out);
-        }
-    }
-}
 
 /* "+8.1 % [+7.2 %, +9.0 %], 61 blocks, detects 0.9 %" */
 static void judgement_text(const struct judgement *j, char *text, size_t nbytes)
@@ -60,7 +38,7 @@ static double seconds_of(const struct comparison *c)
 static void put_element(FILE *out, const char *element, const char *type, const char *message)
 {
     fprintf(out, "    <%s type=\"%s\" message=\"", element, type);
-    put_xml(out, message);
+    cli_put_xml(out, message);
     fputs("\"/>\n", out);
 }
 
@@ -70,12 +48,12 @@ static void put_testcase(FILE *out, const char *suite, const char *name, const s
     char figures[256];
     judgement_text(&c->judgement, figures, sizeof figures);
     fputs("  <testcase classname=\"rml-bench.", out);
-    put_xml(out, suite);
+    cli_put_xml(out, suite);
     fputs("\" name=\"", out);
-    put_xml(out, name);
+    cli_put_xml(out, name);
     fprintf(out, "\" time=\"%.3f\">\n", seconds_of(c));
     if (c->state == COMPARISON_SKIPPED)
-        fputs("    <skipped message=\"", out), put_xml(out, c->why), fputs("\"/>\n", out);
+        fputs("    <skipped message=\"", out), cli_put_xml(out, c->why), fputs("\"/>\n", out);
     else if (c->state != COMPARISON_JUDGED)
         put_element(out, "error", compare_verdict_text(c), c->why);
     else if (canary_fails)

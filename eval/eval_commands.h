@@ -9,5 +9,7 @@ int eval_choices_main(int argc, char **argv);
 int eval_loglik_main(int argc, char **argv);
 int eval_kld_main(int argc, char **argv);
 int eval_generate_main(int argc, char **argv);
+int eval_compare_main(int argc, char **argv);
+int eval_gate_main(int argc, char **argv);
 
 #endif

@@ -290,7 +290,8 @@ int results_compare_main(int argc, char **argv)
     bool incomparable = false;
     json_t *document = NULL;
     struct store *store = results_open(a.db, &err);
-    if (store && run_find(store, a.runs[0], &id_a, &err) && run_find(store, a.runs[1], &id_b, &err))
+    if (store && store_find_run(store, a.runs[0], &id_a, &err) &&
+        store_find_run(store, a.runs[1], &id_b, &err))
         document = compare_runs(store, id_a, id_b, &incomparable, &err);
     else if (store)
         incomparable = err.code == RML_NOT_FOUND; /* no such baseline */

@@ -86,7 +86,7 @@ static bool export_rows(struct store *store, const struct arguments *a, struct r
     int64_t run_id = 0;
     struct cli_output output;
     struct query q;
-    if (a->run && !run_find(store, a->run, &run_id, err))
+    if (a->run && !store_find_run(store, a->run, &run_id, err))
         return false;
     if (!cli_output_open(&output, a->output, err))
         return false;

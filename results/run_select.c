@@ -48,7 +48,7 @@ static bool find_by_prefix(struct store *store, const char *name, int64_t *id,
                      "'%s' starts the uuid of %" PRId64 " runs, expected that of one", name, n);
 }
 
-bool run_find(struct store *store, const char *name, int64_t *run_id, struct rml_error *err)
+bool store_find_run(struct store *store, const char *name, int64_t *run_id, struct rml_error *err)
 {
     static const char by_label[] =
         "SELECT id FROM run WHERE label = ? ORDER BY start_ns DESC, id DESC";

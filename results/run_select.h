@@ -7,13 +7,6 @@
 #include "results/store_private.h"
 #include "tools/cli/options.h"
 
-/*
- * The run that `name` means: "last" (the newest begun); an id; a uuid or at least 4 of its
- * first characters; else the newest run with that label ("label:NAME" is always a label).
- * RML_NOT_FOUND when there is none, RML_INVALID_ARGUMENT when a prefix fits several.
- */
-bool run_find(struct store *store, const char *name, int64_t *run_id, struct rml_error *err);
-
 /* "running", "complete", "failed", "aborted"; a run that is `running` in the database is "dead"
  * when its process is gone, and "elsewhere" when that cannot be told. */
 const char *run_shown_state(struct store *store, int64_t run_id, const char *state);

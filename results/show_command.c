@@ -357,7 +357,7 @@ int results_show_main(int argc, char **argv)
     int64_t run_id;
     struct store *store = results_open(a.db, &err);
     json_t *document =
-        store && run_find(store, a.run, &run_id, &err) ? read_run(store, run_id, &err) : NULL;
+        store && store_find_run(store, a.run, &run_id, &err) ? read_run(store, run_id, &err) : NULL;
     store_close(store);
     if (!document)
         return cli_error(&err);

@@ -247,6 +247,46 @@ bool store_add_eval_metrics(struct store *store, int64_t run_id,
                             const struct store_eval_metric *metrics, size_t n,
                             struct rml_error *err);
 
+/* ---- Reading evaluations back ---------------------------------------------- */
+
+/*
+ * The run that `name` means: "last" (the newest begun); an id; a uuid or at least 4 of its
+ * first characters; else the newest run with that label ("label:NAME" is always a label).
+ * RML_NOT_FOUND when there is none, RML_INVALID_ARGUMENT when a prefix fits several.
+ */
+bool store_find_run(struct store *store, const char *name, int64_t *run_id, struct rml_error *err);
+
+struct json_t;
+/*
+ * What a run evaluated: an array of objects with task, protocol, model, model_sha256,
+ * tokenizer_sha256, arithmetic, k_dtype, v_dtype, isa, settings_json, run (uuid), label, kind,
+ * state, n_docs, metrics_json (an array of the figures that documents have). All these arrays
+ * are the caller's to give back by json_decref; NULL on failure.
+ */
+struct json_t *store_eval_tasks_json(struct store *store, int64_t run_id, struct rml_error *err);
+
+/* A task of a run. */
+struct store_eval_side {
+    int64_t run_id;
+    const char *task;
+};
+/*
+ * Documents of `a` in order, each beside the one of `b` with the same id, or by_idx at the same
+ * place: id, id_b (null: b has none), idx, group, text, text_b, gold, gold_b (JSON as text) and
+ * three figures of both: metric (a, b), size_metric (size, size_b), pick_metric (pick, pick_b),
+ * null where there is none.
+ */
+struct json_t *store_eval_doc_pairs_json(struct store *store, const struct store_eval_side *a,
+                                         const struct store_eval_side *b, bool by_idx,
+                                         const char *metric, const char *size_metric,
+                                         const char *pick_metric, struct rml_error *err);
+/* Windows of `a` in order, each beside the same one of `b`: id, part, a and b (sums of nll), size
+ * and size_b (tokens scored), is_same (the same ids). */
+struct json_t *store_eval_window_pairs_json(struct store *store, const struct store_eval_side *a,
+                                            const struct store_eval_side *b, struct rml_error *err);
+int64_t store_eval_window_count(struct store *store, const struct store_eval_side *side,
+                                struct rml_error *err);
+
 /* ---- Benchmarks ----------------------------------------------------------- */
 
 /* What was measured: the members together are its identity. */

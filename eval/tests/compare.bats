@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# rml-eval compare and gate as users and scripts see them. The figures of items are set by hand in
+# the database, so that what is expected can be worked out on paper.
+
+setup_file() {
+    export RML_DB=$BATS_FILE_TMPDIR/eval.db XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
+    local toy=$RML_SOURCE_DIR/goldens/fixtures/llama-text/hf-text
+    local expected=$RML_SOURCE_DIR/eval/tests/expected
+    cd "$BATS_FILE_TMPDIR" || return
+    head -n 60 "$expected/questions.jsonl" >q.jsonl
+    head -n 59 "$expected/questions.jsonl" >fewer.jsonl
+    rml-eval choices "$toy" q.jsonl -q                           # run 1
+    rml-eval choices "$toy" q.jsonl --kv i8 -q                   # run 2
+    rml-eval choices "$toy" fewer.jsonl -q                       # run 3
+    rml-eval choices "$toy" q.jsonl --delimiter '  ' -q          # run 4
+    rml-eval perplexity "$toy" "$expected/text.txt" --ctx 64 -q  # run 5
+    rml-eval perplexity "$toy" "$expected/text.txt" --ctx 64 --kv i8 -q
+    rml-eval perplexity "$toy" "$expected/text.txt" --ctx 96 -q  # run 7
+    # Runs 1 and 2: of 60 items a has 33 right and b 26; a alone 10, b alone 3.
+    sqlite3 "$RML_DB" "UPDATE eval_doc_metric SET value = doc_id + 0 <= 33
+        WHERE run_id = 1 AND metric = 'acc';
+      UPDATE eval_doc_metric SET value = doc_id + 0 BETWEEN 11 AND 36
+        WHERE run_id = 2 AND metric = 'acc'"
+}
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+# try COMMAND...: $status, $output and $stderr of a command that may fail
+try() {
+    status=0
+    "$@" >stdout.txt 2>stderr.txt || status=$?
+    output=$(<stdout.txt) stderr=$(<stderr.txt)
+}
+
+# sql EXPRESSION: over the document `a` (file a.json)
+sql() { sqlite3 :memory: "WITH f AS (SELECT json(CAST(readfile('a.json') AS TEXT)) AS a) SELECT $1 FROM f"; }
+
+@test "paired statistics of questions are those worked out by hand" {
+    rml-eval compare 1 2 --json >a.json
+    # d: ten times 1, three times -1: mean 7/60, s^2 = (13 - 49/60) / 59
+    [ "$(sql "a->>'n' = 60 AND a->>'metric' = 'acc' AND abs(a->>'a' - 33/60.0) < 1e-12
+      AND abs(a->>'b' - 26/60.0) < 1e-12 AND abs(a->>'difference' - 7/60.0) < 1e-12")" = 1 ]
+    [ "$(sql "abs(a->>'stderr' - sqrt((13 - 49/60.0) / 59 / 60)) < 1e-12")" = 1 ]
+    # t with 59 degrees of freedom: 2.0009953780882688 (scipy.stats.t.ppf(0.975, 59))
+    [ "$(sql "abs(a->>'ci_lo' - (7/60.0 - 2.0009953780882688 * (a->>'stderr'))) < 1e-9
+      AND abs(a->>'ci_hi' - (7/60.0 + 2.0009953780882688 * (a->>'stderr'))) < 1e-9")" = 1 ]
+    # 2 (1 + 13 + 78 + 286) / 2^13
+    [ "$(sql "a->'mcnemar'->>'n10' = 10 AND a->'mcnemar'->>'n01' = 3
+      AND abs(a->'mcnemar'->>'p_value' - 756/8192.0) < 1e-12
+      AND abs(a->>'p_holm' - 756/8192.0) < 1e-12")" = 1 ]
+    # 1.959964 + 0.841621
+    [ "$(sql "abs((a->>'mde') / (a->>'stderr') - 2.8015852182) < 1e-8")" = 1 ]
+    [ "$(sql "a->>'flipped'")" = '["1","2","3","4","5","6","7","8","9","10","34","35","36"]' ]
+}
+
+@test "flipped items are listed with their text, and no difference with what could be seen" {
+    rml-eval compare 1 2 >table.txt
+    grep -q 'no difference seen; detectable: 0.16' table.txt
+    [ "$(grep -c '^choices  *[0-9]*  *[ab]  ' table.txt)" -eq 13 ]
+    grep -q 'in law with whom she had wrought, and' table.txt
+    rml-eval compare 1 2 --markdown m.md --junit j.xml >/dev/null
+    grep -q '^| choices ' m.md
+    grep -q 'in law with whom' m.md
+    grep -q '<testsuite name="rml-eval compare" tests="1" failures="0"' j.xml
+}
+
+@test "perplexities are compared window by window of the same tokens" {
+    rml-eval compare 5 6 --json >a.json
+    sqlite3 "$RML_DB" "WITH p AS (SELECT b.loglik - a.loglik AS d, a.n_tokens AS n FROM eval_item AS a
+        JOIN eval_item AS b USING (doc_id, choice_idx) WHERE a.run_id = 5 AND b.run_id = 6),
+      m AS (SELECT sum(d) / sum(n) AS r, sum(n) AS n, count(*) AS g FROM p)
+      SELECT m.r, sqrt(m.g / (m.g - 1.0) * sum((d - m.r * p.n) * (d - m.r * p.n))) / m.n
+      FROM p, m" | {
+        IFS='|' read -r difference stderr
+        [ "$(sql "abs(a->>'difference' - ($difference)) < 1e-12
+          AND abs((a->>'stderr') / $stderr - 1) < 1e-9")" = 1 ]
+    }
+    [ "$(sql "abs(a->>'ratio' - (a->>'a') / (a->>'b')) < 1e-12 AND a->>'metric' = 'ppl'
+      AND a->>'mcnemar' IS NULL AND a->>'n' = 53")" = 1 ]
+}
+
+@test "runs of other items, settings or tasks are refused by the name of the field" {
+    while IFS='|' read -r a b field; do
+        try rml-eval compare "$a" "$b" --json
+        [ "$status" -eq 6 ]
+        [[ $stderr == *"$field"* ]]
+        [[ $output == *'"error"'* ]]
+        try rml-eval gate "$a" "$b" --margin 0.1
+        [ "$status" -eq 6 ]
+    done <<'END'
+1|3|items differ: 60 in a, 59 in b
+1|4|delimiter differs
+1|5|task: 'choices' and 'perplexity'
+5|7|n_ctx differs
+1|nowhere|no run 'nowhere'
+END
+    sqlite3 "$RML_DB" ".backup copy.db"
+    sqlite3 copy.db "UPDATE eval_doc SET gold_json = '7' WHERE run_id = 2 AND doc_id = '9'"
+    try rml-eval compare 1 2 --db copy.db
+    [ "$status" -eq 6 ]
+    [[ $stderr == *"item '9': gold differs"* ]]
+    sqlite3 copy.db "UPDATE eval_item SET token_ids = zeroblob(length(token_ids))
+      WHERE run_id = 6 AND choice_idx = 4"
+    try rml-eval compare 5 6 --db copy.db
+    [ "$status" -eq 6 ]
+    [[ $stderr == *"token ids differ"* ]]
+}
+
+@test "a gate passes only within its margin, and tells worse from inconclusive" {
+    # loss 0.1167, standard error 0.0587, t(59) at one-sided 95 %: 1.671: 0.0186 to 0.2147
+    try rml-eval gate 1 2 --margin 0.22 --json
+    [ "$status" -eq 0 ]
+    [[ $output == *'"verdict": "within"'* ]]
+    try rml-eval gate 1 2 --margin 0.21 --junit j.xml --markdown m.md
+    [ "$status" -eq 5 ]
+    grep -q 'failures="1"' j.xml
+    grep -q 'failure type="inconclusive"' j.xml
+    grep -q '### rml-eval gate: inconclusive (margin 0.21)' m.md
+    try rml-eval gate 1 2 --margin 0.018
+    [ "$status" -eq 4 ]
+    try rml-eval gate 2 1 --margin 0.018 # the other way round b is better
+    [ "$status" -eq 0 ]
+    try rml-eval gate 5 6 --margin 0.01
+    [ "$status" -eq 0 ]
+    try rml-eval gate 1 2
+    [ "$status" -eq 2 ]
+}
+
+@test "a run against itself has no variance: null, and a gate knows what 60 items can tell" {
+    rml-eval compare 1 1 --json >a.json
+    [ "$(sql "a->>'difference' = 0 AND a->>'stderr' = 0 AND a->>'ci_lo' IS NULL
+      AND a->>'p_value' IS NULL AND a->>'mde' IS NULL AND json_array_length(a->'flipped') = 0")" = 1 ]
+    # 1 - 0.05^(1/60) = 0.0487
+    try rml-eval gate 1 1 --margin 0.049
+    [ "$status" -eq 0 ]
+    try rml-eval gate 1 1 --margin 0.048
+    [ "$status" -eq 5 ]
+    try rml-eval gate 5 5 --margin 0.0001
+    [ "$status" -eq 0 ]
+}
