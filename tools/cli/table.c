@@ -12,8 +12,9 @@
 
 struct cli_table {
     size_t n_columns;
-    bool *right;  /* [n_columns] aligned right */
-    char **cells; /* [n_cells], the headings first */
+    bool *right;            /* [n_columns] aligned right */
+    char **cells;           /* [n_cells], the headings first */
+    enum cli_color *colors; /* [n_cells] */
     size_t n_cells, n_room;
 };
 
@@ -31,7 +32,9 @@ static void add(struct cli_table *table, char *cell)
     if (table->n_cells == table->n_room) {
         table->n_room = table->n_room * 2 + 16;
         table->cells = checked(realloc(table->cells, table->n_room * sizeof *table->cells));
+        table->colors = checked(realloc(table->colors, table->n_room * sizeof *table->colors));
     }
+    table->colors[table->n_cells] = CLI_PLAIN;
     table->cells[table->n_cells++] = checked(cell);
 }
 
@@ -56,6 +59,7 @@ void cli_table_destroy(struct cli_table *table)
     for (size_t i = 0; i < table->n_cells; i++)
         free(table->cells[i]);
     free(table->cells);
+    free(table->colors);
     free(table->right);
     free(table);
 }
@@ -74,6 +78,11 @@ void cli_table_cell(struct cli_table *table, const char *format, ...)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = '?';
     add(table, cell);
+}
+
+void cli_table_color(struct cli_table *table, enum cli_color color)
+{
+    table->colors[table->n_cells - 1] = color;
 }
 
 static size_t width(const char *text)
@@ -96,10 +105,13 @@ void cli_table_print(const struct cli_table *table, FILE *stream)
         size_t column = i % table->n_columns;
         int n_blanks = (int)(widest[column] - width(table->cells[i]));
         bool last = column + 1 == table->n_columns || i + 1 == table->n_cells;
+        bool colored = table->colors[i] != CLI_PLAIN;
+        const char *color = colored ? cli_color(stream, table->colors[i]) : "";
+        const char *plain = colored ? cli_color(stream, CLI_PLAIN) : "";
         if (table->right[column])
-            fprintf(stream, "%*s%s", n_blanks, "", table->cells[i]);
+            fprintf(stream, "%*s%s%s%s", n_blanks, "", color, table->cells[i], plain);
         else
-            fprintf(stream, "%s%*s", table->cells[i], last ? 0 : n_blanks, "");
+            fprintf(stream, "%s%s%s%*s", color, table->cells[i], plain, last ? 0 : n_blanks, "");
         fputs(last ? "\n" : "  ", stream);
     }
     free(widest);

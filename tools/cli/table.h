@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "tools/cli/report.h"
+
 struct cli_table;
 
 /* Headings separated by '|', each after '<' (aligned left) or '>' (right). Out of memory
@@ -20,6 +22,8 @@ void cli_table_destroy(struct cli_table *table); /* NULL is allowed */
 /* The next cell; rows fill from left to right. Control characters become '?'. */
 void cli_table_cell(struct cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Colours the last cell, on a terminal. */
+void cli_table_color(struct cli_table *table, enum cli_color color);
 /* Headings, then rows; two blanks between columns, none at the end of a line. */
 void cli_table_print(const struct cli_table *table, FILE *stream);
 /* The same in Markdown (GitHub's tables), '|' in cells escaped. */
