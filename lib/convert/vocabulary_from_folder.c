@@ -296,8 +296,8 @@ static struct rmli_gguf_string merge_line(struct vocabulary *v, struct rmli_gguf
             line[n++] = ' ';
         for (size_t i = 0; i < s.nbytes; i++) {
             if (s.data[i] == ' ') {
-                memcpy(line + n, "\xc4\xa0", 2);
-                n += 2;
+                line[n++] = '\xc4';
+                line[n++] = '\xa0';
             } else {
                 line[n++] = s.data[i];
             }
@@ -310,9 +310,10 @@ static bool add_merges(struct vocabulary *v, struct rmli_gguf_writer *w)
 {
     json_t *merges = json_object_get(json_object_get(v->root, "model"), "merges");
     size_t n = json_array_size(merges);
-    struct rmli_gguf_string *lines = rmli_alloc(n, sizeof *lines, v->err), left, right;
+    struct rmli_gguf_string *lines = rmli_alloc(n, sizeof *lines, v->err);
     bool ok = lines != NULL;
     for (size_t i = 0; ok && i < n; i++) {
+        struct rmli_gguf_string left = {0}, right = {0};
         ok = merge_sides(json_array_get(merges, i), &left, &right) ||
              fail(v, RML_FORMAT, "tokenizer.json has a merge that is no pair");
         if (ok)

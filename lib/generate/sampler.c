@@ -306,7 +306,7 @@ static size_t filter(struct rml_sampler *s, int32_t best_id)
 bool rml_sampler_sample(struct rml_sampler *s, const float *logits, const int32_t *context,
                         size_t n_context, int32_t *id, struct rml_error *err)
 {
-    int32_t best;
+    int32_t best = 0;
     if (!begin(s, logits, context, n_context, &best, err))
         return false;
     if (s->params.temperature == 0) {
@@ -333,7 +333,7 @@ bool rml_sampler_sample(struct rml_sampler *s, const float *logits, const int32_
 bool rml_sampler_distribution(struct rml_sampler *s, const float *logits, const int32_t *context,
                               size_t n_context, double *probabilities, struct rml_error *err)
 {
-    int32_t best;
+    int32_t best = 0;
     if (!begin(s, logits, context, n_context, &best, err))
         return false;
     for (size_t i = 0; i < s->n_vocab; i++)

@@ -29,7 +29,7 @@ struct affine_type {
     /* Trial scales spread the range over q_max + i * step, i in [first_step, last_step]. */
     float step;
     int first_step, last_step;
-    float m_reach; /* how far from the expected m the best may be */
+    int m_reach; /* how far from the expected m the best may be */
 };
 
 static const struct affine_type q2_k = {16, 16, 15, 3, 0.1f, -8, 14, 1};
@@ -246,12 +246,14 @@ static float settle_group(const struct affine_type *type, const float *x, const 
 {
     int n = type->group_nelems;
     float least = INFINITY, middle = round_to(g->scale / s->d, type->sc_max);
-    for (float sc = middle - 1; sc <= middle + 1; sc++) {
-        if (sc < 0 || sc > type->sc_max)
+    for (int step = -1; step <= 1; step++) {
+        float sc = middle + (float)step;
+        if (!(sc >= 0 && sc <= type->sc_max))
             continue;
         float scale = s->d * sc, nearest = round_m(type, g, scale - g->scale, s->dmin);
-        for (float m = nearest - type->m_reach; m <= nearest + type->m_reach; m++) {
-            if (m < 0 || m > type->sc_max || (s->dmin == 0 && m > 0))
+        for (int m_step = -type->m_reach; m_step <= type->m_reach; m_step++) {
+            float m = nearest + (float)m_step;
+            if (!(m >= 0 && m <= type->sc_max) || (s->dmin == 0 && m > 0))
                 continue;
             float q[MAX_NELEMS], offset = s->dmin * m;
             find_q(type, x, scale > 0 ? 1 / scale : 0, offset, q);

@@ -188,8 +188,9 @@ static float settle_group(const struct scaled_type *type, const float *x, float 
 {
     int n = type->group_nelems;
     float least = INFINITY, middle = *sc;
-    for (float trial = middle - 1; trial <= middle + 1; trial++) {
-        if (trial < type->sc_min || trial > type->sc_max)
+    for (int step = -1; step <= 1; step++) {
+        float trial = middle + (float)step;
+        if (!(trial >= type->sc_min && trial <= type->sc_max))
             continue;
         float found[MAX_NELEMS], scale = d * trial;
         find_levels(type, x, n, scale != 0 ? 1 / scale : 0, found);
