@@ -193,12 +193,13 @@ types() {
     [ "$(ls)" = out.gguf ]
 }
 
+# (--foreground: else timeout signals its process group too, and a second interrupt kills at once.)
 @test "killed at any moment: the output is whole or not there" {
     quantize "$FIXTURES/gemma3/model.gguf" good.gguf --type q6_k >/dev/null
     for delay in 1 2 3 4 6 8 10 13 17 22; do
         for signal in KILL INT; do
             rm -f out.gguf*
-            try timeout -s $signal 0.$(printf %03d $delay) rml-quantize --no-db "$FIXTURES/gemma3/model.gguf" out.gguf --type q6_k
+            try timeout --foreground -s $signal 0.$(printf %03d $delay) rml-quantize --no-db "$FIXTURES/gemma3/model.gguf" out.gguf --type q6_k
             [ ! -e out.gguf ] || cmp out.gguf good.gguf
             [ $signal = KILL ] || [ "$(ls out.gguf.* 2>/dev/null)" = "" ]
         done
