@@ -34,7 +34,8 @@ has_results() { # DB N
     [ "$(query "$1" "SELECT count(*) FROM result" 2>/dev/null || echo 0)" -ge "$2" ]
 }
 child_of() { # PID: the pid of its child
-    child=$(pgrep -P "$1") && [ -n "$child" ]
+    child=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$1" '$4 == parent { print $1; exit }')
+    [ -n "$child" ]
 }
 is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
 
