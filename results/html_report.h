@@ -8,10 +8,6 @@
 
 #include "results/store.h"
 
-/* Text of the database in HTML: markup is escaped, control characters and bytes that are no UTF-8
- * become U+FFFD. */
-void html_text(FILE *out, const char *text);
-
 /* Writes the page. What it says depends on the database alone. */
 bool report_write(struct store *store, FILE *out, struct rml_error *err);
 

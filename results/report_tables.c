@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "results/store_private.h"
+#include "tools/cli/xml_text.h"
 
 #define UTC(ns) "strftime('%Y-%m-%d %H:%M:%SZ', " ns " / 1000000000, 'unixepoch')"
 #define KV(t)                                                                                      \
@@ -97,46 +98,6 @@ const struct report_table report_tables[] = {
 
 /* ---- HTML ------------------------------------------------------------------------------------- */
 
-void html_text(FILE *out, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        int n = *c < 0x80 ? 1 : *c >= 0xf0 && *c < 0xf5 ? 4 : *c >= 0xe0 ? 3 : *c >= 0xc2 ? 2 : 0;
-        bool whole = n > 0 && *c < 0xf5;
-        for (int i = 1; whole && i < n; i++)
-            whole = (c[i] & 0xc0) == 0x80;
-        /* overlong forms, surrogates and what lies above U+10FFFF */
-        whole = whole && !(*c == 0xe0 && c[1] < 0xa0) && !(*c == 0xed && c[1] > 0x9f) &&
-                !(*c == 0xf0 && c[1] < 0x90) && !(*c == 0xf4 && c[1] > 0x8f);
-        bool control = (*c < 0x20 && *c != '\t' && *c != '\n') || *c == 0x7f ||
-                       (*c == 0xc2 && whole && c[1] < 0xa0);
-        if (!whole || control) {
-            fputs("\xef\xbf\xbd", out);
-            c += whole ? n : 1;
-            continue;
-        }
-        switch (*c) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\'':
-            fputs("&#39;", out);
-            break;
-        default:
-            fwrite(c, 1, (size_t)n, out);
-        }
-        c += n;
-    }
-}
-
 /* Words that say how something went; colour only repeats them. */
 static const char *class_of(const char *text)
 {
@@ -169,7 +130,7 @@ static void write_cell(FILE *out, sqlite3_stmt *stmt, int column)
             fprintf(out, "<td class=\"%s\">", class);
         else
             fputs("<td>", out);
-        html_text(out, text ? text : "");
+        cli_put_xml(out, text ? text : "");
         fputs("</td>", out);
     }
 }
@@ -178,7 +139,7 @@ static void write_head(FILE *out, sqlite3_stmt *stmt, const struct report_table 
                        int64_t n_rows)
 {
     fputs("<div class=\"scroll\" tabindex=\"0\">\n<table>\n<caption>", out);
-    html_text(out, table->title);
+    cli_put_xml(out, table->title);
     if (n_rows > MAX_ROWS)
         fprintf(out, ": the first %d of %" PRId64, MAX_ROWS, n_rows);
     else
@@ -186,7 +147,7 @@ static void write_head(FILE *out, sqlite3_stmt *stmt, const struct report_table 
     fputs("</caption>\n<thead><tr>", out);
     for (int i = 0; i < sqlite3_column_count(stmt); i++) {
         fputs("<th scope=\"col\">", out);
-        html_text(out, sqlite3_column_name(stmt, i));
+        cli_put_xml(out, sqlite3_column_name(stmt, i));
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
@@ -212,11 +173,11 @@ bool report_write_table(struct store *store, const struct report_table *table, F
     if (!count_rows(store, table->sql, &n_rows, err))
         return false;
     fprintf(out, "<section id=\"%s\">\n<h2>", table->id);
-    html_text(out, table->title);
+    cli_put_xml(out, table->title);
     fputs("</h2>\n", out);
     if (n_rows == 0) {
         fputs("<p>", out);
-        html_text(out, table->empty);
+        cli_put_xml(out, table->empty);
         fputs("</p>\n</section>\n", out);
         return true;
     }

@@ -67,7 +67,7 @@ static int append_chunk(const char *data, size_t nbytes, void *user)
 }
 
 /* The decimal digits of an id, which is not negative, from the end of `number` backwards. (Of the
- * time that a line takes, printf used to be a third.) */
+ * time that a line takes, printf used to be a quarter.) */
 static char *digits_before(char *end, int32_t id)
 {
     do

@@ -1,64 +1,12 @@
 /* The forward pass: its rules about errors, logits, probes and memory. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tests/allocation_count.h"
 #include "drawn_model.h"
-
-/* ---- Counting allocations -------------------------------------------------- */
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-
-#ifndef SANITIZED
-static atomic_size_t n_allocations;
-
-/* glibc's own entry points, behind the standard names that this program replaces. */
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void *__libc_memalign(size_t, size_t);
-
-void *malloc(size_t n)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_realloc(p, n);
-}
-
-void *aligned_alloc(size_t alignment, size_t n)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    return __libc_memalign(alignment, n);
-}
-
-int posix_memalign(void **p, size_t alignment, size_t n)
-{
-    atomic_fetch_add(&n_allocations, 1);
-    *p = __libc_memalign(alignment, n);
-    return *p ? 0 : 12;
-}
-#endif
 
 /* ---- Fixture --------------------------------------------------------------- */
 
