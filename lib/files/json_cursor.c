@@ -84,30 +84,6 @@ static bool read_hex4(struct rmli_json_cursor *c, uint32_t *unit)
     return true;
 }
 
-static size_t encode_utf8(uint32_t code_point, char *out)
-{
-    if (code_point < 0x80) {
-        out[0] = (char)code_point;
-        return 1;
-    }
-    if (code_point < 0x800) {
-        out[0] = (char)(0xc0 | code_point >> 6);
-        out[1] = (char)(0x80 | (code_point & 63));
-        return 2;
-    }
-    if (code_point < 0x10000) {
-        out[0] = (char)(0xe0 | code_point >> 12);
-        out[1] = (char)(0x80 | (code_point >> 6 & 63));
-        out[2] = (char)(0x80 | (code_point & 63));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code_point >> 18);
-    out[1] = (char)(0x80 | (code_point >> 12 & 63));
-    out[2] = (char)(0x80 | (code_point >> 6 & 63));
-    out[3] = (char)(0x80 | (code_point & 63));
-    return 4;
-}
-
 /* The escape at the cursor, its backslash already read, appended to out. */
 static bool read_escape(struct rmli_json_cursor *c, char *out, size_t *nbytes)
 {
@@ -152,7 +128,7 @@ static bool read_escape(struct rmli_json_cursor *c, char *out, size_t *nbytes)
                 return rmli_json_fail(c, start, "JSON has half a surrogate pair");
             unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
         }
-        *nbytes += encode_utf8(unit, out + *nbytes);
+        *nbytes += rmli_utf8_encode(unit, out + *nbytes);
         return true;
     default:
         return rmli_json_fail(c, start, "JSON has an unknown escape");

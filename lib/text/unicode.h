@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/utf8.h"
+
 #define RMLI_UC_BIT(i) ((uint64_t)1 << (i))
 
 /* General categories, in the order of unicode_table.py. */
@@ -81,66 +83,5 @@ struct rmli_unicode_lower {
 extern const struct rmli_unicode_lower rmli_unicode_lower[];
 extern const size_t rmli_unicode_n_lower;
 extern const char rmli_unicode_version[];
-
-/* The code point at p, which begins a well-formed sequence; *nbytes is its length. */
-static inline uint32_t rmli_utf8_decode(const char *s, size_t *nbytes)
-{
-    const uint8_t *p = (const uint8_t *)s;
-    if (p[0] < 0x80) {
-        *nbytes = 1;
-        return p[0];
-    }
-    if (p[0] < 0xe0) {
-        *nbytes = 2;
-        return (uint32_t)(p[0] & 31) << 6 | (p[1] & 63);
-    }
-    if (p[0] < 0xf0) {
-        *nbytes = 3;
-        return (uint32_t)(p[0] & 15) << 12 | (uint32_t)(p[1] & 63) << 6 | (p[2] & 63);
-    }
-    *nbytes = 4;
-    return (uint32_t)(p[0] & 7) << 18 | (uint32_t)(p[1] & 63) << 12 | (uint32_t)(p[2] & 63) << 6 |
-           (p[3] & 63);
-}
-
-/* Bytes of the sequence that begins with this byte. */
-static inline size_t rmli_utf8_length(char first)
-{
-    uint8_t byte = (uint8_t)first;
-    return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-}
-
-/* The start of the code point that ends before `end`, not before `begin`. */
-static inline size_t rmli_utf8_previous(const char *s, size_t begin, size_t end)
-{
-    do
-        end--;
-    while (end > begin && ((uint8_t)s[end] & 0xc0) == 0x80);
-    return end;
-}
-
-static inline size_t rmli_utf8_encode(uint32_t code_point, char *out)
-{
-    if (code_point < 0x80) {
-        out[0] = (char)code_point;
-        return 1;
-    }
-    if (code_point < 0x800) {
-        out[0] = (char)(0xc0 | code_point >> 6);
-        out[1] = (char)(0x80 | (code_point & 63));
-        return 2;
-    }
-    if (code_point < 0x10000) {
-        out[0] = (char)(0xe0 | code_point >> 12);
-        out[1] = (char)(0x80 | (code_point >> 6 & 63));
-        out[2] = (char)(0x80 | (code_point & 63));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code_point >> 18);
-    out[1] = (char)(0x80 | (code_point >> 12 & 63));
-    out[2] = (char)(0x80 | (code_point >> 6 & 63));
-    out[3] = (char)(0x80 | (code_point & 63));
-    return 4;
-}
 
 #endif
