@@ -113,7 +113,7 @@ ifdef CONFIGURED
 # ---------------------------------------------------------------- flags ----
 
 LIB_PKGS  := jansson libcrypto libpcre2-8 libutf8proc
-TOOL_PKGS := sqlite3 libedit
+TOOL_PKGS := sqlite3 libedit yaml-0.1
 
 pkg_error := $(shell { pkg-config --print-errors --exists $(LIB_PKGS) $(TOOL_PKGS) || echo failed; } 2>&1)
 ifneq ($(pkg_error),)
