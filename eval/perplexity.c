@@ -12,41 +12,22 @@
 #include "eval/eval_options.h"
 #include "eval/eval_run.h"
 #include "eval/perplexity_result.h"
+#include "eval/text_options.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
-#include "tools/cli/parse.h"
 #include "tools/cli/report.h"
-
-/* Defaults of contexts: what llama.cpp takes, and what bounds the model's own length. */
-#define LLAMA_CPP_N_CTX 512
-#define HF_STRIDE_MAX_N_CTX 4096
-
-enum { KEY_PROTOCOL = CLI_OWN_KEY, KEY_STRIDE, KEY_DOCUMENTS, KEY_FIELD, KEY_COMPAT };
 
 struct arguments {
     struct cli_options options;
     struct eval_options eval_options;
-    struct window_settings settings;
-    enum document_kind documents;
-    const char *field, *checkpoint;
+    struct text_options text;
+    const char *checkpoint;
     char **files; /* [n_files] borrowed from argv */
     size_t n_files;
 };
 
 static const struct argp_option option_table[] = {
-    {"protocol", KEY_PROTOCOL, "NAME", 0,
-     "What the number means: llama.cpp (disjoint chunks, their second halves scored), hf-stride "
-     "(windows that overlap, each token scored once) or lm-eval (rolling, per word and byte) "
-     "(llama.cpp)",
-     1},
-    {"stride", KEY_STRIDE, "N", 0, "Of hf-stride: how far windows move (half of --ctx)", 1},
-    {"documents", KEY_DOCUMENTS, "KIND", 0,
-     "What a document is: file, lines (each line one) or jsonl (a field of each line) (file)", 1},
-    {"field", KEY_FIELD, "NAME", 0, "Of --documents jsonl: the field with the text (text)", 1},
-    {"compat", KEY_COMPAT, "HOW", 0,
-     "double-bos: with lm-eval, BOS as the tokenizer adds it after the prefix token, as lm-eval "
-     "0.4 does it by default",
-     1},
+    TEXT_OPTION_KEYS(1),
     EVAL_OPTION_KEYS,
     {0},
 };
@@ -55,26 +36,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case KEY_PROTOCOL:
-        if (!protocol_parse(arg, &a->settings.protocol))
-            argp_error(state, "--protocol: '%s' found, expected llama.cpp, hf-stride or lm-eval",
-                       arg);
-        return 0;
-    case KEY_STRIDE:
-        a->settings.stride = (size_t)cli_arg_u64(state, "--stride", arg, 1, 1 << 24);
-        return 0;
-    case KEY_DOCUMENTS:
-        if (!document_kind_parse(arg, &a->documents))
-            argp_error(state, "--documents: '%s' found, expected file, lines or jsonl", arg);
-        return 0;
-    case KEY_FIELD:
-        a->field = arg;
-        return 0;
-    case KEY_COMPAT:
-        if (strcmp(arg, "double-bos") != 0)
-            argp_error(state, "--compat: '%s' found, expected double-bos", arg);
-        a->settings.double_bos = true;
-        return 0;
     case ARGP_KEY_ARG:
         if (!a->checkpoint)
             a->checkpoint = arg;
@@ -84,15 +45,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->n_files == 0)
             argp_error(state, "expected a checkpoint and at least one text file");
-        if (a->settings.stride > 0 && a->settings.protocol != PROTOCOL_HF_STRIDE)
-            argp_error(state, "--stride is of --protocol hf-stride");
-        if (a->field && a->documents != DOCUMENT_JSONL)
-            argp_error(state, "--field is of --documents jsonl");
-        if (a->settings.double_bos && a->settings.protocol != PROTOCOL_LM_EVAL)
-            argp_error(state, "--compat double-bos is of --protocol lm-eval");
+        text_options_parse(&a->text, key, arg, state);
         return eval_options_parse(&a->eval_options, key, arg, state);
     default:
-        return eval_options_parse(&a->eval_options, key, arg, state);
+        return text_options_parse(&a->text, key, arg, state) == 0
+                   ? 0
+                   : eval_options_parse(&a->eval_options, key, arg, state);
     }
 }
 
@@ -113,44 +71,10 @@ static const struct argp perplexity_argp = {
 
 /* ---- Settings --------------------------------------------------------------------------------- */
 
-static bool settle(struct arguments *a, const struct eval_engine *engine, struct rml_error *err)
-{
-    struct window_settings *s = &a->settings;
-    size_t n_context = eval_engine_n_context(engine);
-    if (a->options.ctx > 0)
-        s->n_ctx = a->options.ctx;
-    else if (s->protocol == PROTOCOL_LLAMA_CPP)
-        s->n_ctx = LLAMA_CPP_N_CTX;
-    else if (s->protocol == PROTOCOL_HF_STRIDE)
-        s->n_ctx = n_context < HF_STRIDE_MAX_N_CTX ? n_context : HF_STRIDE_MAX_N_CTX;
-    else
-        s->n_ctx = n_context;
-    size_t least = s->protocol == PROTOCOL_LLAMA_CPP ? 3 : 2;
-    if (s->n_ctx < least)
-        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "a context of %zu found, expected at least %zu", s->n_ctx, least);
-    if (s->n_ctx > n_context)
-        cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
-                 s->n_ctx, n_context);
-    if (s->protocol == PROTOCOL_HF_STRIDE) {
-        s->stride = s->stride > 0 ? s->stride : s->n_ctx / 2;
-        if (s->stride >= s->n_ctx)
-            return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                             "a stride of %zu found, expected 1 to %zu: below the context, so that "
-                             "each token has one before it",
-                             s->stride, s->n_ctx - 1);
-    }
-    return true;
-}
-
 static json_t *settings_json(const struct arguments *a, const struct eval_engine *engine)
 {
     json_t *json = eval_settings_json(engine, &a->options, &a->eval_options);
-    json_object_set_new(json, "n_ctx", json_integer((json_int_t)a->settings.n_ctx));
-    if (a->settings.protocol == PROTOCOL_HF_STRIDE)
-        json_object_set_new(json, "stride", json_integer((json_int_t)a->settings.stride));
-    if (a->settings.protocol == PROTOCOL_LM_EVAL)
-        json_object_set_new(json, "double_bos", json_boolean(a->settings.double_bos));
+    text_options_add_settings(&a->text, json);
     return json;
 }
 
@@ -160,7 +84,7 @@ static json_t *settings_json(const struct arguments *a, const struct eval_engine
 static bool choose_windows(const struct arguments *a, const struct windows *windows,
                            size_t **chosen, size_t *n_chosen, struct rml_error *err)
 {
-    bool by_docs = a->settings.protocol == PROTOCOL_LM_EVAL;
+    bool by_docs = a->text.windows.protocol == PROTOCOL_LM_EVAL;
     size_t *items, n_items, n_all = by_docs ? windows->n_docs : windows->n;
     if (!selection_apply(&a->eval_options.selection, a->options.seed, n_all, &items, &n_items, err))
         return false;
@@ -251,18 +175,18 @@ static bool report(const struct arguments *a, struct eval_run *run, const struct
                    struct rml_error *err)
 {
     struct perplexity_result result;
-    if (!perplexity_result_init(&result, task->engine, documents, windows, &a->settings, chosen,
+    if (!perplexity_result_init(&result, task->engine, documents, windows, &a->text.windows, chosen,
                                 n_chosen, scores, err))
         return false;
     bool ok = store_documents(run, task, &result, documents, err) &&
               store_figures(run, task, &result, err);
     if (ok && a->options.json) {
-        json_t *json = perplexity_json(&result, documents, windows, &a->settings,
+        json_t *json = perplexity_json(&result, documents, windows, &a->text.windows,
                                        settings_json(a, task->engine));
         cli_json_print(json, 17);
         json_decref(json);
     } else if (ok) {
-        perplexity_print(&result, documents, windows, &a->settings);
+        perplexity_print(&result, documents, windows, &a->text.windows);
     }
     perplexity_result_release(&result);
     return ok;
@@ -306,11 +230,11 @@ static bool run_windows(const struct arguments *a, struct eval_run *run, struct 
     bool ok = n_chosen > 0 ||
               rmli_fail(err, RML_FORMAT, a->files[0], -1,
                         "no token to score found, expected at least %zu tokens in a document",
-                        a->settings.protocol == PROTOCOL_LLAMA_CPP ? a->settings.n_ctx : 2);
+                        a->text.windows.protocol == PROTOCOL_LLAMA_CPP ? a->text.windows.n_ctx : 2);
     json_t *settings = settings_json(a, engine);
     char *text = json_dumps(settings, JSON_COMPACT);
     const struct eval_task task = {.name = "perplexity",
-                                   .protocol = protocol_name(a->settings.protocol),
+                                   .protocol = protocol_name(a->text.windows.protocol),
                                    .engine = engine,
                                    .settings_json = text};
     ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
@@ -330,8 +254,9 @@ static bool run_all(struct arguments *a, struct eval_run *run, const struct docu
     if (!eval_engine_init(&engine, a->checkpoint, &settings, pool, err))
         return false;
     struct windows windows = {0};
-    bool ok = eval_engine_need_tokenizer(&engine, err) && settle(a, &engine, err) &&
-              windows_init(&windows, &engine, documents, &a->settings, err) &&
+    bool ok = eval_engine_need_tokenizer(&engine, err) &&
+              text_options_settle(&a->text, a->options.ctx, &engine, err) &&
+              windows_init(&windows, &engine, documents, &a->text.windows, err) &&
               run_windows(a, run, &engine, documents, &windows, err);
     windows_release(&windows);
     eval_engine_release(&engine);
@@ -352,8 +277,7 @@ int eval_perplexity_main(int argc, char **argv)
     struct eval_run run = {0};
     struct documents documents;
     struct rml_thread_pool *pool = NULL;
-    const char *field = a.field ? a.field : "text";
-    if (documents_read(&documents, a.files, a.n_files, a.documents, field, &err)) {
+    if (text_options_read(&a.text, a.files, a.n_files, &documents, &err)) {
         pool = rml_thread_pool_create(a.options.threads, &err);
         if (pool)
             run_all(&a, &run, &documents, pool, &err);
