@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "eval/eval_clock.h"
 #include "tools/cli/report.h"
 #include "tools/cli/stored_run.h"
 
@@ -98,16 +98,9 @@ struct scoring {
     int64_t started_ns, committed_ns;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static bool commit(struct scoring *s, struct rml_error *err)
 {
-    s->committed_ns = now_ns();
+    s->committed_ns = eval_now_ns();
     if (!s->run->store || s->n_waiting == 0) {
         s->n_waiting = 0;
         return true;
@@ -167,7 +160,7 @@ static void show_progress(struct scoring *s, const struct scorer_progress *progr
     char status[64] = "";
     if (s->watch && s->watch->status)
         s->watch->status(s->watch->user, status, sizeof status);
-    double seconds = (double)(now_ns() - s->started_ns) * 1e-9;
+    double seconds = (double)(eval_now_ns() - s->started_ns) * 1e-9;
     double rate = (double)progress->n_rows / (seconds > 0 ? seconds : 1);
     double left = rate > 0 ? (double)(progress->n_rows_all - progress->n_rows) / rate : 0;
     cli_progress("%s %zu/%zu%s%s, %.0f tokens/s, %d:%02d left", s->task->name, progress->n_done,
@@ -183,7 +176,7 @@ static bool take_finished(void *user, const size_t *finished, size_t n,
         s->waiting[s->n_waiting++] = finished[i];
     s->run->n_computed += n;
     show_progress(s, progress);
-    return now_ns() - s->committed_ns < COMMIT_INTERVAL_NS || commit(s, err);
+    return eval_now_ns() - s->committed_ns < COMMIT_INTERVAL_NS || commit(s, err);
 }
 
 static bool look_up_all(struct scoring *s, size_t n, size_t *missing, size_t *n_missing,
@@ -213,7 +206,7 @@ bool eval_run_score(struct eval_run *run, const struct eval_task *task,
                         .requests = requests,
                         .scores = scores,
                         .watch = watch,
-                        .started_ns = now_ns()};
+                        .started_ns = eval_now_ns()};
     size_t n_missing = 0;
     size_t *missing = calloc(n + 1, sizeof *missing);
     s.keys = calloc(n + 1, sizeof *s.keys);

@@ -10,28 +10,20 @@
 #include "eval/eval_commands.h"
 #include "eval/eval_options.h"
 #include "eval/kld_result.h"
+#include "eval/text_options.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 
-enum {
-    KEY_PROTOCOL = CLI_OWN_KEY,
-    KEY_STRIDE,
-    KEY_DOCUMENTS,
-    KEY_FIELD,
-    KEY_AGAINST_KV,
-    KEY_AGAINST_ARITHMETIC,
-    KEY_SAVE_BASE
-};
+enum { KEY_AGAINST_KV = CLI_OWN_KEY, KEY_AGAINST_ARITHMETIC, KEY_SAVE_BASE };
 
 struct arguments {
     struct cli_options options;
     struct eval_options eval_options;
-    struct window_settings windows;
-    enum document_kind documents;
-    const char *field, *save_base;
+    struct text_options text;
+    const char *save_base;
     bool against_kv, against_arithmetic;
     struct eval_settings against;
     char **names; /* [n_names] borrowed from argv */
@@ -53,13 +45,7 @@ static const struct argp_option option_table[] = {
      "Also write the base's rows, to be given as BASE later (4 bytes a token of the vocabulary "
      "for each token scored)",
      1},
-    {"protocol", KEY_PROTOCOL, "NAME", 0,
-     "Windows and which of their tokens are scored: llama.cpp, hf-stride or lm-eval (llama.cpp)",
-     2},
-    {"stride", KEY_STRIDE, "N", 0, "Of hf-stride: how far windows move (half of --ctx)", 2},
-    {"documents", KEY_DOCUMENTS, "KIND", 0,
-     "What a document is: file, lines (each line one) or jsonl (a field of each line) (file)", 2},
-    {"field", KEY_FIELD, "NAME", 0, "Of --documents jsonl: the field with the text (text)", 2},
+    TEXT_OPTION_KEYS(2),
     EVAL_OPTION_KEYS,
     {0},
 };
@@ -83,6 +69,13 @@ static void sort_names(struct arguments *a, struct argp_state *state)
     if (a->base_is_file && a->options.ctx > 0)
         argp_error(state, "'%s' is a stored base, which brings its own context: expected no --ctx",
                    a->base);
+    const struct text_options *t = &a->text;
+    if (a->base_is_file && (t->windows.protocol != PROTOCOL_LLAMA_CPP || t->windows.stride > 0 ||
+                            t->windows.double_bos || t->documents != DOCUMENT_FILE || t->field))
+        argp_error(state,
+                   "'%s' is a stored base, which brings its own windows: expected no option "
+                   "that makes some",
+                   a->base);
     if (!a->base_is_file && a->n_files == 0)
         argp_error(state, "expected at least one text");
 }
@@ -91,21 +84,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case KEY_PROTOCOL:
-        if (!protocol_parse(arg, &a->windows.protocol))
-            argp_error(state, "--protocol: '%s' found, expected llama.cpp, hf-stride or lm-eval",
-                       arg);
-        return 0;
-    case KEY_STRIDE:
-        a->windows.stride = (size_t)cli_arg_u64(state, "--stride", arg, 1, 1 << 24);
-        return 0;
-    case KEY_DOCUMENTS:
-        if (!document_kind_parse(arg, &a->documents))
-            argp_error(state, "--documents: '%s' found, expected file, lines or jsonl", arg);
-        return 0;
-    case KEY_FIELD:
-        a->field = arg;
-        return 0;
     case KEY_AGAINST_KV:
         cli_arg_kv(state, "--against-kv", arg, &a->against.k_dtype, &a->against.v_dtype);
         a->against_kv = true;
@@ -122,14 +100,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->names[a->n_names++] = arg;
         return 0;
     case ARGP_KEY_END:
-        if (a->windows.stride > 0 && a->windows.protocol != PROTOCOL_HF_STRIDE)
-            argp_error(state, "--stride is of --protocol hf-stride");
-        if (a->field && a->documents != DOCUMENT_JSONL)
-            argp_error(state, "--field is of --documents jsonl");
+        text_options_parse(&a->text, key, arg, state);
         sort_names(a, state);
         return eval_options_parse(&a->eval_options, key, arg, state);
     default:
-        return eval_options_parse(&a->eval_options, key, arg, state);
+        return text_options_parse(&a->text, key, arg, state) == 0
+                   ? 0
+                   : eval_options_parse(&a->eval_options, key, arg, state);
     }
 }
 
@@ -157,25 +134,6 @@ struct sides {
     const struct eval_request *requests; /* [n] all windows */
     size_t n;
 };
-
-static bool settle(struct arguments *a, const struct eval_engine *engine, struct rml_error *err)
-{
-    struct window_settings *s = &a->windows;
-    size_t n_context = eval_engine_n_context(engine);
-    size_t by_default = s->protocol == PROTOCOL_LLAMA_CPP                     ? 512
-                        : s->protocol == PROTOCOL_LM_EVAL || n_context < 4096 ? n_context
-                                                                              : 4096;
-    s->n_ctx = a->options.ctx > 0 ? a->options.ctx : by_default;
-    if (s->n_ctx < 3)
-        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "a context of %zu found, expected at least 3", s->n_ctx);
-    if (s->protocol == PROTOCOL_HF_STRIDE && s->stride == 0)
-        s->stride = s->n_ctx / 2;
-    if (s->protocol == PROTOCOL_HF_STRIDE && s->stride >= s->n_ctx)
-        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "a stride of %zu found, expected 1 to %zu", s->stride, s->n_ctx - 1);
-    return true;
-}
 
 /* Two checkpoints are comparable when they mean the same by an id: both vocabularies are of one
  * size, and both tokenizers give the same ids for every text. */
@@ -216,9 +174,9 @@ static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_th
               eval_engine_need_tokenizer(&s->base_engine, err) &&
               eval_engine_need_tokenizer(&s->candidate, err) &&
               check_vocabularies(a, s->base_engine.n_vocab, s->candidate.n_vocab, err) &&
-              settle(a, &s->base_engine, err) &&
-              windows_init(&s->windows, &s->base_engine, &s->documents, &a->windows, err) &&
-              windows_init(&other, &s->candidate, &s->documents, &a->windows, err) &&
+              text_options_settle(&a->text, a->options.ctx, &s->base_engine, err) &&
+              windows_init(&s->windows, &s->base_engine, &s->documents, &a->text.windows, err) &&
+              windows_init(&other, &s->candidate, &s->documents, &a->text.windows, err) &&
               check_same_ids(s, &other, err);
     windows_release(&other);
     size_t longest = 1;
@@ -227,7 +185,7 @@ static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_th
             s->windows.requests[w].n_tokens > longest ? s->windows.requests[w].n_tokens : longest;
     s->requests = s->windows.requests;
     s->n = s->windows.n;
-    return ok && kld_base_from_engine(&s->base, &s->base_engine, longest, err);
+    return ok && kld_base_from_engine(&s->base, &s->base_engine, longest, KLD_BATCH_ROWS, err);
 }
 
 /* llama.cpp runs its chunks with BOS in place of the first id. */
@@ -257,7 +215,7 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
                          s->candidate.tokenizer_sha256, s->base.tokenizer_sha256);
     s->requests = s->base.requests;
     s->n = s->base.n_windows;
-    a->windows.n_ctx = s->base.n_ctx;
+    a->text.windows.n_ctx = s->base.n_ctx;
     return true;
 }
 
@@ -266,28 +224,27 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
 static json_t *settings_json(const struct arguments *a, const struct sides *s)
 {
     json_t *json = eval_settings_json(&s->candidate, &a->options, &a->eval_options);
-    json_object_set_new(json, "n_ctx", json_integer((json_int_t)a->windows.n_ctx));
+    text_options_add_settings(&a->text, json);
     json_object_set_new(json, "base", cli_json_text(a->base));
     json_object_set_new(json, "base_identity", json_string(s->base.identity));
-    if (!a->base_is_file && a->windows.protocol == PROTOCOL_HF_STRIDE)
-        json_object_set_new(json, "stride", json_integer((json_int_t)a->windows.stride));
     return json;
 }
 
-static bool report(const struct arguments *a, struct eval_run *run, const struct eval_task *task,
-                   const struct kld_tokens *tokens, size_t n_windows, json_t *settings,
-                   struct rml_error *err)
+static bool report(const struct arguments *a, const struct kld_candidate *candidate,
+                   size_t n_windows, json_t *settings, struct rml_error *err)
 {
     struct kld_result result;
-    if (!kld_result_compute(&result, tokens, n_windows, err) || !kld_store(&result, run, task, err))
+    const struct eval_task *task = candidate->task;
+    if (!kld_result_compute(&result, &candidate->tokens, n_windows, err) ||
+        !kld_store(&result, candidate->run, task, err))
         return false;
     if (a->options.json) {
-        json_t *json = kld_json(&result, task->protocol, a->windows.n_ctx);
+        json_t *json = kld_json(&result, task->protocol, a->text.windows.n_ctx);
         json_object_set(json, "settings", settings);
         cli_json_print(json, 17);
         json_decref(json);
     } else {
-        kld_print(&result, task->protocol, a->windows.n_ctx);
+        kld_print(&result, task->protocol, a->text.windows.n_ctx);
     }
     return true;
 }
@@ -299,23 +256,20 @@ static bool run_pass(const struct arguments *a, struct sides *s, struct eval_run
 {
     struct cli_output output = {0};
     struct base_writer writer = {0};
-    struct kld_tokens tokens = {0};
+    struct kld_candidate candidate = {.run = run, .task = task};
     bool saves = a->save_base != NULL;
     bool ok = !saves || (cli_output_open(&output, a->save_base, err) &&
                          base_writer_begin(&writer, output.stream, a->save_base, &s->base, chosen,
-                                           task->protocol, a->windows.n_ctx, err));
-    ok = ok && kld_pass(run, task, &s->base, chosen->requests, chosen->n, saves ? &writer : NULL,
-                        &tokens, err);
-    if (saves) {
-        ok = ok && base_writer_end(&writer, err);
-        base_writer_release(&writer);
-        if (ok)
-            ok = cli_output_commit(&output, err);
-        else
-            cli_output_abandon(&output);
-    }
-    ok = ok && report(a, run, task, &tokens, chosen->n, settings, err);
-    kld_tokens_release(&tokens);
+                                           task->protocol, a->text.windows.n_ctx, err));
+    const struct kld_pass_options options = {.writer = saves ? &writer : NULL};
+    ok = ok && kld_pass(&s->base, chosen->requests, chosen->n, &candidate, 1, &options, NULL, err);
+    if (ok && saves)
+        ok = base_writer_end(&writer, err) && cli_output_commit(&output, err);
+    else if (saves)
+        cli_output_abandon(&output);
+    ok = ok && report(a, &candidate, chosen->n, settings, err);
+    base_writer_release(&writer);
+    kld_candidate_release(&candidate);
     return ok;
 }
 
@@ -334,7 +288,7 @@ static bool run_chosen(struct arguments *a, struct sides *s, struct eval_run *ru
     else if (n_items == 0)
         ok = rmli_fail(err, RML_FORMAT, a->base_is_file ? a->base : a->files[0], -1,
                        "no token to score found, expected at least %zu tokens in a document",
-                       a->windows.n_ctx);
+                       a->text.windows.n_ctx);
     for (size_t i = 0; ok && i < n_items; i++) {
         chosen.requests[i] = s->requests[items[i]];
         if (s->base.offsets)
@@ -344,13 +298,13 @@ static bool run_chosen(struct arguments *a, struct sides *s, struct eval_run *ru
         memcpy(s->base.offsets, offsets, n_items * sizeof *offsets);
     json_t *settings = settings_json(a, s);
     char *text = json_dumps(settings, JSON_COMPACT);
-    const struct eval_task task = {.name = "kld",
-                                   .protocol = a->base_is_file ? s->base.protocol
-                                                               : protocol_name(a->windows.protocol),
-                                   .engine = &s->candidate,
-                                   .base = a->base_is_file ? NULL : &s->base_engine,
-                                   .base_identity = s->base.identity,
-                                   .settings_json = text};
+    const struct eval_task task = {
+        .name = "kld",
+        .protocol = a->base_is_file ? s->base.protocol : protocol_name(a->text.windows.protocol),
+        .engine = &s->candidate,
+        .base = a->base_is_file ? NULL : &s->base_engine,
+        .base_identity = s->base.identity,
+        .settings_json = text};
     ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
          eval_run_add_task(run, &task, err) && run_pass(a, s, run, &task, &chosen, settings, err);
     json_decref(settings);
@@ -366,9 +320,8 @@ static void run_all(struct arguments *a, struct eval_run *run, struct rml_thread
 {
     struct sides s = {0};
     struct eval_settings settings = eval_settings_of(&a->options);
-    const char *field = a->field ? a->field : "text";
-    bool ok = a->base_is_file ||
-              documents_read(&s.documents, a->files, a->n_files, a->documents, field, err);
+    bool ok =
+        a->base_is_file || text_options_read(&a->text, a->files, a->n_files, &s.documents, err);
     ok = ok && eval_engine_init(&s.candidate, a->candidate, &settings, pool, err) &&
          (a->base_is_file ? open_base_file(a, &s, err) : open_base_engine(a, &s, pool, err)) &&
          run_chosen(a, &s, run, err);

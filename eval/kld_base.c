@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/nonfinite.h"
 #include "eval/request_key.h"
 
 #define ROOM_NBYTES ((size_t)128 << 20)
@@ -40,17 +39,14 @@ bool kld_base_make_room(struct kld_base *base, struct rml_error *err)
     return true;
 }
 
-bool kld_base_from_engine(struct kld_base *base, struct eval_engine *engine, size_t max_tokens,
-                          struct rml_error *err)
+bool kld_base_from_engine(struct kld_base *base, const struct eval_engine *engine,
+                          size_t max_tokens, size_t batch_rows, struct rml_error *err)
 {
     *base = (struct kld_base){.name = engine->name, .engine = engine, .n_vocab = engine->n_vocab};
-    size_t n_pages = (max_tokens + RML_PAGE_TOKENS - 1) / RML_PAGE_TOKENS;
     if (!request_key_engine(engine, base->identity, sizeof base->identity))
         return rmli_fail(err, RML_INTERNAL, NULL, -1, "the settings of the base are too long");
-    base->context = eval_engine_context(engine, max_tokens, 0, err);
-    base->cache = base->context ? eval_engine_cache(engine, n_pages, err) : NULL;
-    base->sequence = base->cache ? rml_sequence_create(base->cache, max_tokens, err) : NULL;
-    if (base->sequence && kld_base_make_room(base, err))
+    if (kld_side_init(&base->side, engine, NULL, max_tokens, batch_rows, err) &&
+        kld_base_make_room(base, err))
         return true;
     kld_base_release(base);
     return false;
@@ -58,9 +54,7 @@ bool kld_base_from_engine(struct kld_base *base, struct eval_engine *engine, siz
 
 void kld_base_release(struct kld_base *base)
 {
-    rml_sequence_destroy(base->sequence);
-    rml_kv_cache_destroy(base->cache);
-    rml_context_destroy(base->context);
+    kld_side_release(&base->side);
     for (size_t w = 0; base->requests && w < base->n_windows; w++)
         free((int32_t *)(uintptr_t)base->requests[w].tokens);
     free(base->requests);
@@ -76,42 +70,27 @@ void kld_base_release(struct kld_base *base)
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
-bool kld_base_begin(struct kld_base *base, size_t w, struct rml_error *err)
+static bool run_rows(struct kld_base *base, const struct kld_schedule *pass, struct rml_error *err)
 {
-    if (base->engine) {
-        rml_sequence_truncate(base->sequence, 0);
-        return true;
-    }
-    return fseeko(base->stream, base->offsets[w], SEEK_SET) == 0 ||
-           rmli_fail(err, RML_IO, base->name, base->offsets[w], "cannot be read");
-}
-
-static bool run_rows(struct kld_base *base, const struct eval_request *request, size_t first,
-                     size_t n, struct rml_error *err)
-{
-    size_t begin = rml_sequence_length(base->sequence);
-    size_t end =
-        request->first_target + first + n - 1; /* the row before the last target, and one */
-    const struct rml_segment segment = {.sequence = base->sequence,
-                                        .tokens = request->tokens + begin,
-                                        .n_tokens = end - begin,
-                                        .n_logit_rows = n};
-    const struct rml_batch batch = {.segments = &segment, .n_segments = 1, .logits = base->logits};
-    struct rml_error why = RML_ERROR_INIT;
-    if (!rml_forward(base->context, &batch, &why))
-        return rmli_fail(err, why.code, base->name, -1, "%s", why.message);
-    log_softmax_rows(base->engine->pool, base->logits, n, base->n_vocab, base->reduced);
-    for (size_t i = 0; i < n; i++) {
-        const float *row = base->logits + i * base->n_vocab;
-        if (base->reduced[i].bad >= 0) {
-            const struct nonfinite bad = {.request = request,
-                                          .position = request->first_target + first + i - 1,
-                                          .id = base->reduced[i].bad,
-                                          .value = row[base->reduced[i].bad]};
-            return nonfinite_explain(base->engine, &bad, err);
+    const struct kld_sink sink = {.logits = base->logits};
+    if (!kld_side_run(&base->side, pass->pieces, pass->n_pieces, &sink, err))
+        return false;
+    log_softmax_rows(base->engine->pool, base->logits, pass->n_rows, base->n_vocab, base->reduced);
+    for (size_t p = 0; p < pass->n_pieces; p++) {
+        const struct kld_piece *piece = &pass->pieces[p];
+        for (size_t i = 0; i < piece->n; i++) {
+            const struct logit_row *reduced = &base->reduced[piece->row + i];
+            const float *row = base->logits + (piece->row + i) * base->n_vocab;
+            if (reduced->bad >= 0) {
+                const struct nonfinite bad = {.request = piece->request,
+                                              .position = kld_piece_position(piece, i),
+                                              .id = reduced->bad,
+                                              .value = row[reduced->bad]};
+                return nonfinite_explain(base->engine, &bad, err);
+            }
+            base->rows[piece->row + i] = (struct base_row){
+                .logits = row, .logsumexp = reduced->logsumexp, .best = reduced->best};
         }
-        base->rows[i] = (struct base_row){
-            .logits = row, .logsumexp = base->reduced[i].logsumexp, .best = base->reduced[i].best};
     }
     return true;
 }
@@ -140,19 +119,28 @@ static bool decode_row(struct kld_base *base, size_t i, struct rml_error *err)
                                         "a logit that is NaN or infinite found, expected a number");
 }
 
-bool kld_base_rows(struct kld_base *base, const struct eval_request *request, size_t w,
-                   size_t first, size_t n, struct rml_error *err)
+static bool read_rows(struct kld_base *base, const struct kld_piece *piece, struct rml_error *err)
 {
-    if (base->engine)
-        return run_rows(base, request, first, n, err);
-    int64_t offset = base->offsets[w] + (int64_t)(first * base->row_nbytes);
-    if (fread(base->raw, base->row_nbytes, n, base->stream) != n)
+    int64_t offset = base->offsets[piece->window] + (int64_t)(piece->first * base->row_nbytes);
+    if (fseeko(base->stream, offset, SEEK_SET) != 0 ||
+        fread(base->raw + piece->row * base->row_nbytes, base->row_nbytes, piece->n,
+              base->stream) != piece->n)
         return rmli_fail(err, RML_IO, base->name, offset, "cannot be read");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = piece->row; i < piece->row + piece->n; i++) {
         if (base->is_coded)
             decode_codes(base, i);
         else if (!decode_row(base, i, err))
             return false;
     }
+    return true;
+}
+
+bool kld_base_rows(struct kld_base *base, const struct kld_schedule *pass, struct rml_error *err)
+{
+    if (base->engine)
+        return run_rows(base, pass, err);
+    for (size_t p = 0; p < pass->n_pieces; p++)
+        if (pass->pieces[p].n > 0 && !read_rows(base, &pass->pieces[p], err))
+            return false;
     return true;
 }

@@ -2,8 +2,8 @@
  * The base of a KL divergence: a checkpoint that runs beside the candidate, or a file of stored
  * rows, of ours or of llama.cpp.
  *
- * Whatever it is, it has windows, and gives the rows of a window's targets from the first on, a
- * bounded number at a time: memory is O(vocabulary).
+ * Whatever it is, it has windows, and gives the rows of a pass over them (eval/kld_schedule.h), a
+ * bounded number: memory is O(vocabulary).
  *
  * Our file ("rmlbase1"), everything little-endian:
  *
@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "eval/kld_row.h"
+#include "eval/kld_side.h"
 #include "eval/windows.h"
 
 struct kld_base {
@@ -34,10 +35,8 @@ struct kld_base {
     size_t n_ctx;
 
     /* Of a checkpoint: it runs in windows of the caller. */
-    struct eval_engine *engine; /* NULL: a file. Borrowed */
-    struct rml_context *context;
-    struct rml_kv_cache *cache;
-    struct rml_sequence *sequence;
+    const struct eval_engine *engine; /* NULL: a file. Borrowed */
+    struct kld_side side;
     float *logits; /* [max_rows][n_vocab] */
 
     /* Of a file. */
@@ -62,20 +61,17 @@ bool kld_base_is_file(const char *name);
 /* Both check all that can be checked before anything runs: sizes, ids, the checksum. */
 bool kld_base_open_file(struct kld_base *base, const char *name, struct rml_error *err);
 bool kld_base_open_llama_cpp(struct kld_base *base, const char *name, struct rml_error *err);
-/* max_tokens: of the longest window. */
-bool kld_base_from_engine(struct kld_base *base, struct eval_engine *engine, size_t max_tokens,
-                          struct rml_error *err);
+/* Its windows feed at most max_tokens ids, batch_rows a pass. */
+bool kld_base_from_engine(struct kld_base *base, const struct eval_engine *engine,
+                          size_t max_tokens, size_t batch_rows, struct rml_error *err);
 void kld_base_release(struct kld_base *base); /* safe on a zero struct */
 
 /* Room for as many rows at a time as 128 MiB hold, 16 to 512. */
 bool kld_base_make_room(struct kld_base *base, struct rml_error *err);
 
-/* Begins window `w`, which of a checkpoint is `request`. */
-bool kld_base_begin(struct kld_base *base, size_t w, struct rml_error *err);
-/* base->rows for n targets from target `first` (counted from 0) on; called in order, with no
- * gap. A NaN or infinite logit is an error. */
-bool kld_base_rows(struct kld_base *base, const struct eval_request *request, size_t w,
-                   size_t first, size_t n, struct rml_error *err);
+/* base->rows of all targets of the pass; every pass of a schedule, in order. A NaN or infinite logit
+ * is an error. */
+bool kld_base_rows(struct kld_base *base, const struct kld_schedule *pass, struct rml_error *err);
 
 /* ---- Writing ----------------------------------------------------------------------------- */
 
@@ -88,10 +84,9 @@ struct base_writer {
 bool base_writer_begin(struct base_writer *writer, FILE *stream, const char *name,
                        const struct kld_base *base, const struct windows *windows,
                        const char *protocol, size_t n_ctx, struct rml_error *err);
-bool base_writer_window(struct base_writer *writer, const struct eval_request *request,
-                        struct rml_error *err);
-bool base_writer_rows(struct base_writer *writer, const struct kld_base *base, size_t n,
-                      struct rml_error *err);
+/* The rows of a pass; all passes, in order. */
+bool base_writer_pass(struct base_writer *writer, const struct kld_base *base,
+                      const struct kld_schedule *pass, struct rml_error *err);
 bool base_writer_end(struct base_writer *writer, struct rml_error *err); /* the checksum */
 void base_writer_release(struct base_writer *writer);                    /* safe on a zero struct */
 

@@ -182,20 +182,27 @@ bool base_writer_begin(struct base_writer *writer, FILE *stream, const char *nam
     return ok;
 }
 
-bool base_writer_window(struct base_writer *writer, const struct eval_request *request,
-                        struct rml_error *err)
+static bool put_piece(struct base_writer *writer, const struct kld_base *base,
+                      const struct kld_piece *piece, struct rml_error *err)
 {
+    const struct eval_request *request = piece->request;
     uint32_t sizes[2] = {(uint32_t)request->n_tokens, (uint32_t)request->first_target};
-    return put(writer, sizes, sizeof sizes, err) &&
-           put(writer, request->tokens, request->n_tokens * sizeof *request->tokens, err);
-}
-
-bool base_writer_rows(struct base_writer *writer, const struct kld_base *base, size_t n,
-                      struct rml_error *err)
-{
-    for (size_t i = 0; i < n; i++)
+    if (piece->begin == 0 &&
+        (!put(writer, sizes, sizeof sizes, err) ||
+         !put(writer, request->tokens, request->n_tokens * sizeof *request->tokens, err)))
+        return false;
+    for (size_t i = piece->row; i < piece->row + piece->n; i++)
         if (!put(writer, &base->rows[i].logsumexp, sizeof base->rows[i].logsumexp, err) ||
             !put(writer, base->rows[i].logits, base->n_vocab * sizeof(float), err))
+            return false;
+    return true;
+}
+
+bool base_writer_pass(struct base_writer *writer, const struct kld_base *base,
+                      const struct kld_schedule *pass, struct rml_error *err)
+{
+    for (size_t p = 0; p < pass->n_pieces; p++)
+        if (!put_piece(writer, base, &pass->pieces[p], err))
             return false;
     return true;
 }

@@ -1,296 +1,378 @@
 /*
- * Base and candidate side by side.
+ * A base and its candidates side by side.
  *
- * A window's targets go in pieces of as many rows as the base has room for. The base computes
- * (or reads) its rows of a piece; then the candidate runs the same ids, and its logits, a tile at
- * a time, are compared with them. Rows do not depend on where pieces begin (contract 5).
+ * The schedule cuts the windows that somebody needs into passes. The base computes (or reads) its
+ * rows of a pass; then each candidate runs the same ids, and its logits, a tile at a time, are
+ * compared with them. Rows do not depend on where passes begin (contract 5).
  */
 #include "eval/kld_pass.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "eval/nonfinite.h"
+#include "eval/eval_clock.h"
+#include "eval/kld_keep.h"
 #include "tools/cli/report.h"
 
 #define COMMIT_INTERVAL_NS 1000000000
-#define N_EXTRA 3 /* doubles a token in token_extra: base log-probability, KLD, same best */
+
+/* A candidate as it runs. */
+struct runner {
+    struct kld_candidate *candidate;
+    struct kld_side side;
+    char (*keys)[REQUEST_KEY_NBYTES]; /* [n_windows] */
+    bool *is_done;                    /* [n_windows] */
+};
+
+/* Which target a row of a candidate's pass predicts. */
+struct row_place {
+    const struct kld_piece *piece;
+    size_t i; /* of its targets */
+};
 
 struct pass {
-    struct eval_run *run;
-    const struct eval_task *task;
     struct kld_base *base;
     const struct eval_request *requests;
     size_t n_windows;
-    struct base_writer *writer;
-    struct kld_tokens *out;
-    struct rml_context *context;
-    struct rml_kv_cache *cache;
-    struct rml_sequence *sequence;
-    struct logit_row *reduced; /* [max_rows] */
-    char (*keys)[REQUEST_KEY_NBYTES];
-    bool *is_done;
+    struct runner *runners; /* [n_runners] */
+    size_t n_runners;
+    const struct kld_pass_options *options;
+    struct kld_speed *base_speed;
+    struct kld_schedule schedule;
+    size_t n_passes;
     size_t n_committed; /* windows before this one are stored */
     int64_t started_ns, committed_ns;
-    size_t n_computed;
+    size_t n_ids, n_ids_all; /* fed so far, and all in all */
 
-    /* The piece. */
-    const struct eval_request *request;
-    size_t first; /* target of the piece's first row */
-    struct kld_token *tokens;
+    /* The candidate that is running. */
+    struct runner *runner;
+    struct kld_piece pieces[KLD_MAX_PIECES]; /* those of the pass that it needs */
+    size_t n_pieces, n_rows, n_pass_ids;
+    struct row_place *places;  /* [max_rows] */
+    struct logit_row *reduced; /* [max_rows] */
+    int64_t consumer_ns;       /* spent on rows, not on running them */
     struct nonfinite bad;
 };
 
-static int64_t now_ns(void)
+static bool add_speed(struct kld_speed *speed, size_t pass, int64_t ns, size_t n_ids, bool in_full,
+                      struct rml_error *err)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    if (!speed)
+        return true;
+    /* Doubled at powers of two. */
+    if ((pass & (pass + 1)) == 0) {
+        double *grown = realloc(speed->ns, (2 * pass + 2) * sizeof *grown);
+        if (!grown)
+            return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu times", 2 * pass + 2);
+        speed->ns = grown;
+    }
+    speed->ns[pass] = in_full ? (double)ns : NAN;
+    speed->n = pass + 1;
+    speed->seconds += (double)ns * 1e-9;
+    speed->n_ids += (double)n_ids;
+    return true;
 }
 
-/* ---- One piece -------------------------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------------------------------- */
 
 struct tile {
     struct pass *pass;
-    size_t first; /* row of the piece */
+    size_t first; /* row of the candidate's pass */
     const float *logits;
 };
+
+static struct kld_token *token_at(const struct pass *p, const struct row_place *place)
+{
+    const struct kld_tokens *tokens = &p->runner->candidate->tokens;
+    return &tokens->tokens[tokens->first[place->piece->window] + place->piece->first + place->i];
+}
+
+static int32_t target_at(const struct row_place *place)
+{
+    const struct eval_request *request = place->piece->request;
+    return request->tokens[request->first_target + place->piece->first + place->i];
+}
 
 static void compare_row(void *arg, size_t r, unsigned worker)
 {
     (void)worker;
     const struct tile *tile = arg;
     struct pass *p = tile->pass;
-    size_t i = tile->first + r;
-    int32_t target = p->request->tokens[p->request->first_target + p->first + i];
-    p->tokens[i] = kld_row(&p->base->rows[i], tile->logits + r * p->base->n_vocab, &p->reduced[r],
-                           p->base->n_vocab, target);
+    const struct row_place *place = &p->places[tile->first + r];
+    *token_at(p, place) =
+        kld_row(&p->base->rows[place->piece->row + place->i], tile->logits + r * p->base->n_vocab,
+                &p->reduced[r], p->base->n_vocab, target_at(place));
 }
 
 static bool take_logits(void *user, size_t first, size_t n_rows, const float *logits)
 {
     struct pass *p = user;
     size_t n_vocab = p->base->n_vocab;
-    log_softmax_rows(p->task->engine->pool, logits, n_rows, n_vocab, p->reduced);
+    struct rml_thread_pool *pool = p->runner->candidate->task->engine->pool;
+    int64_t begin_ns = eval_now_ns();
+    log_softmax_rows(pool, logits, n_rows, n_vocab, p->reduced);
     for (size_t r = 0; r < n_rows; r++)
         if (p->reduced[r].bad >= 0) {
-            p->bad =
-                (struct nonfinite){.request = p->request,
-                                   .position = p->request->first_target + p->first + first + r - 1,
-                                   .id = p->reduced[r].bad,
-                                   .value = logits[r * n_vocab + (size_t)p->reduced[r].bad]};
+            const struct row_place *place = &p->places[first + r];
+            p->bad = (struct nonfinite){.request = place->piece->request,
+                                        .position = kld_piece_position(place->piece, place->i),
+                                        .id = p->reduced[r].bad,
+                                        .value = logits[r * n_vocab + (size_t)p->reduced[r].bad]};
             return false;
         }
     struct tile tile = {.pass = p, .first = first, .logits = logits};
-    rmli_parallel_for(p->task->engine->pool, n_rows, compare_row, &tile);
+    rmli_parallel_for(pool, n_rows, compare_row, &tile);
+    p->consumer_ns += eval_now_ns() - begin_ns;
     return true;
 }
 
-static bool run_candidate(struct pass *p, size_t n, struct rml_error *err)
+/* What the base is to itself: the divergence of a row from itself is a sum of zeros. */
+static void compare_base_with_itself(struct pass *p)
 {
-    size_t begin = rml_sequence_length(p->sequence);
-    size_t end = p->request->first_target + p->first + n - 1;
-    const struct rml_segment segment = {.sequence = p->sequence,
-                                        .tokens = p->request->tokens + begin,
-                                        .n_tokens = end - begin,
-                                        .n_logit_rows = n};
-    const struct rml_batch batch = {
-        .segments = &segment, .n_segments = 1, .consumer = take_logits, .user = p};
-    struct rml_error why = RML_ERROR_INIT;
-    if (rml_forward(p->context, &batch, &why))
-        return true;
-    return p->bad.request ? nonfinite_explain(p->task->engine, &p->bad, err)
-                          : rmli_fail(err, why.code, p->task->engine->name, -1, "%s", why.message);
+    for (size_t r = 0; r < p->n_rows; r++) {
+        const struct row_place *place = &p->places[r];
+        const struct base_row *row = &p->base->rows[place->piece->row + place->i];
+        double logprob = (double)row->logits[target_at(place)] - row->logsumexp;
+        *token_at(p, place) =
+            (struct kld_token){.logprob = logprob, .base_logprob = logprob, .same_top = 1};
+    }
 }
 
-static bool run_window(struct pass *p, size_t w, struct rml_error *err)
+/* ---- One pass --------------------------------------------------------------------------------------- */
+
+/* The pieces of the windows that the candidate does not have yet. */
+static void choose_pieces(struct pass *p, struct runner *runner)
 {
-    p->request = &p->requests[w];
-    size_t n_targets = eval_n_targets(p->request);
-    rml_sequence_truncate(p->sequence, 0);
-    if (!kld_base_begin(p->base, w, err) ||
-        (p->writer && !base_writer_window(p->writer, p->request, err)))
-        return false;
-    for (p->first = 0; p->first < n_targets; p->first += p->base->max_rows) {
-        size_t left = n_targets - p->first;
-        size_t n = left < p->base->max_rows ? left : p->base->max_rows;
-        p->tokens = p->out->tokens + p->out->first[w] + p->first;
-        if (!kld_base_rows(p->base, p->request, w, p->first, n, err) ||
-            (p->writer && !base_writer_rows(p->writer, p->base, n, err)) ||
-            !run_candidate(p, n, err))
+    p->runner = runner;
+    p->n_pieces = p->n_rows = p->n_pass_ids = 0;
+    for (size_t i = 0; i < p->schedule.n_pieces; i++) {
+        const struct kld_piece *piece = &p->schedule.pieces[i];
+        if (runner->is_done[piece->window])
+            continue;
+        struct kld_piece *mine = &p->pieces[p->n_pieces++];
+        *mine = *piece;
+        p->n_pass_ids += mine->end - mine->begin;
+        for (size_t k = 0; k < mine->n; k++)
+            p->places[p->n_rows++] = (struct row_place){.piece = mine, .i = k};
+    }
+}
+
+static bool run_candidate(struct pass *p, struct runner *runner, struct rml_error *err)
+{
+    choose_pieces(p, runner);
+    bool in_full = p->n_pieces == p->schedule.n_pieces;
+    if (p->n_pieces > 0 && runner->candidate->is_base) {
+        compare_base_with_itself(p);
+    } else {
+        const struct kld_sink sink = {.consumer = take_logits, .user = p, .bad = &p->bad};
+        runner->side.run_ns = p->consumer_ns = 0;
+        if (p->n_pieces > 0 && !kld_side_run(&runner->side, p->pieces, p->n_pieces, &sink, err))
+            return false;
+        if (!add_speed(&runner->candidate->speed, p->n_passes, runner->side.run_ns - p->consumer_ns,
+                       p->n_pass_ids, in_full, err))
             return false;
     }
+    for (size_t i = 0; i < p->n_pieces; i++)
+        runner->candidate->run->n_computed += kld_piece_is_last(&p->pieces[i]);
     return true;
 }
 
-/* ---- Database ---------------------------------------------------------------------------------- */
-
-static bool store_windows(struct pass *p, size_t end, struct rml_error *err)
+static bool run_pass(struct pass *p, struct rml_error *err)
 {
-    p->committed_ns = now_ns();
-    size_t n = end - p->n_committed, n_tokens = p->out->first[end] - p->out->first[p->n_committed];
-    struct store_eval_item *items = calloc(n + 1, sizeof *items);
-    double *values = calloc((1 + N_EXTRA) * n_tokens + 1, sizeof *values), *at = values;
-    bool ok = items && values;
-    if (!ok)
-        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store %zu windows", n);
-    for (size_t i = 0; ok && i < n; i++) {
-        size_t w = p->n_committed + i, count = eval_n_targets(&p->requests[w]);
-        const struct kld_token *tokens = p->out->tokens + p->out->first[w];
-        double *logprobs = at, *extra = at + count, sum = 0;
-        for (size_t t = 0; t < count; t++) {
-            logprobs[t] = tokens[t].logprob;
-            sum += tokens[t].logprob;
-            extra[N_EXTRA * t] = tokens[t].base_logprob;
-            extra[N_EXTRA * t + 1] = tokens[t].kld;
-            extra[N_EXTRA * t + 2] = tokens[t].same_top;
-        }
-        at += (1 + N_EXTRA) * count;
-        items[i] = (struct store_eval_item){.task = p->task->name,
-                                            .doc_id = p->requests[w].doc_id,
-                                            .choice_idx = p->requests[w].choice_idx,
-                                            .request_sha256 = p->keys[w],
-                                            .token_ids = p->requests[w].tokens,
-                                            .n_token_ids = p->requests[w].n_tokens,
-                                            .token_logprobs = logprobs,
-                                            .n_tokens = count,
-                                            .token_extra = extra,
-                                            .n_extra = N_EXTRA * count,
-                                            .loglik = sum,
-                                            .is_greedy = -1,
-                                            .wall_ns = -1};
-    }
-    ok = ok && store_add_eval_items(p->run->store, p->run->run_id, items, n, err);
-    p->n_committed = end;
-    free(items);
-    free(values);
-    return ok;
-}
-
-static bool look_up(struct pass *p, size_t w, struct rml_error *err)
-{
-    struct store_score kept;
-    bool found;
-    if (p->run->fresh || p->writer || !p->run->store)
-        return true;
-    if (!store_find_score(p->run->store, p->keys[w], &found, &kept, err))
+    if (!kld_base_rows(p->base, &p->schedule, err) ||
+        !add_speed(p->base_speed, p->n_passes, p->base->side.run_ns, p->schedule.n_ids, true,
+                   err) ||
+        (p->options->writer && !base_writer_pass(p->options->writer, p->base, &p->schedule, err)))
         return false;
-    size_t n = eval_n_targets(&p->requests[w]);
-    if (found && kept.n_tokens == n && kept.n_extra == N_EXTRA * n) {
-        struct kld_token *tokens = p->out->tokens + p->out->first[w];
-        for (size_t t = 0; t < n; t++)
-            tokens[t] = (struct kld_token){.logprob = kept.token_logprobs[t],
-                                           .base_logprob = kept.token_extra[N_EXTRA * t],
-                                           .kld = kept.token_extra[N_EXTRA * t + 1],
-                                           .same_top = kept.token_extra[N_EXTRA * t + 2]};
-        p->is_done[w] = true;
-        p->run->n_reused++;
-    }
-    free(kept.token_logprobs);
-    free(kept.token_extra);
+    for (size_t i = 0; i < p->n_runners; i++)
+        if (!run_candidate(p, &p->runners[(i + p->n_passes) % p->n_runners], err))
+            return false;
+    p->n_ids += p->schedule.n_ids;
+    p->n_passes++;
     return true;
 }
 
 /* ---- All windows -------------------------------------------------------------------------------- */
 
-static void show_progress(struct pass *p, size_t w)
+static bool store_windows(struct pass *p, size_t end, struct rml_error *err)
 {
+    bool ok = true;
+    for (size_t i = 0; ok && i < p->n_runners; i++)
+        ok = kld_keep_store(p->runners[i].candidate, p->requests, p->runners[i].keys,
+                            p->n_committed, end, err);
+    p->n_committed = end;
+    p->committed_ns = eval_now_ns();
+    return ok;
+}
+
+static void show_progress(const struct pass *p, size_t n_done)
+{
+    const struct kld_tokens *tokens = &p->runners[p->n_runners - 1].candidate->tokens;
+    size_t n = tokens->first[n_done];
     double sum = 0;
-    size_t n = p->out->first[w];
     for (size_t i = 0; i < n; i++)
-        sum += p->out->tokens[i].kld;
-    double seconds = (double)(now_ns() - p->started_ns) * 1e-9;
-    double left =
-        p->n_computed > 0 ? seconds / (double)p->n_computed * (double)(p->n_windows - w) : 0;
-    cli_progress("kld %zu/%zu, mean %.6g, %d:%02d left", w, p->n_windows,
-                 n > 0 ? sum / (double)n : 0.0, (int)(left / 60), (int)left % 60);
+        sum += tokens->tokens[i].kld;
+    double seconds = (double)(eval_now_ns() - p->started_ns) * 1e-9;
+    double left = seconds / (double)p->n_ids * (double)(p->n_ids_all - p->n_ids);
+    char mean[64] = "";
+    if (p->n_runners == 1)
+        snprintf(mean, sizeof mean, ", mean %.6g", n > 0 ? sum / (double)n : 0.0);
+    cli_progress("kld %zu/%zu%s, %.0f tokens/s, %d:%02d left", n_done, p->n_windows, mean,
+                 (double)p->n_ids * (double)(p->n_runners + 1) / seconds, (int)(left / 60),
+                 (int)left % 60);
+}
+
+/* Windows before the first one that is still to be run, or under way. */
+static size_t n_windows_done(const struct pass *p)
+{
+    const struct kld_schedule *s = &p->schedule;
+    return s->next < s->n_windows ? s->windows[s->next] : p->n_windows;
+}
+
+static bool run_schedule(struct pass *p, struct rml_error *err)
+{
+    bool ok = true;
+    size_t n_done = n_windows_done(p); /* as of the last pass that was run */
+    for (;;) {
+        if (cli_interrupted())
+            ok = rmli_fail(err, RML_CANCELLED, NULL, -1, "interrupted");
+        if (!ok || !kld_schedule_next(&p->schedule))
+            break;
+        ok = run_pass(p, err);
+        if (!ok)
+            break;
+        n_done = n_windows_done(p);
+        show_progress(p, n_done);
+        if (eval_now_ns() - p->committed_ns >= COMMIT_INTERVAL_NS)
+            ok = store_windows(p, n_done, err);
+    }
+    /* What is finished is kept, whatever ended it. */
+    struct rml_error why = RML_ERROR_INIT;
+    if (p->n_committed < n_done && !store_windows(p, n_done, &why))
+        return rmli_fail(err, why.code, why.file, why.offset, "%s", why.message);
+    return ok;
+}
+
+static bool look_up(struct pass *p, struct runner *runner, struct rml_error *err)
+{
+    const struct eval_task *task = runner->candidate->task;
+    for (size_t w = 0; w < p->n_windows; w++)
+        if (!request_key(task->engine, task->base_identity, &p->requests[w], runner->keys[w],
+                         err) ||
+            (!p->options->writer && !kld_keep_find(runner->candidate, &p->requests[w], w,
+                                                   runner->keys[w], &runner->is_done[w], err)))
+            return false;
+    return true;
 }
 
 static bool run_windows(struct pass *p, struct rml_error *err)
 {
+    size_t *todo = calloc(p->n_windows + 1, sizeof *todo), n = 0;
+    bool ok = todo || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to choose windows");
+    for (size_t i = 0; ok && i < p->n_runners; i++)
+        ok = look_up(p, &p->runners[i], err);
+    for (size_t w = 0; ok && w < p->n_windows; w++) {
+        bool is_done = true;
+        for (size_t i = 0; i < p->n_runners; i++)
+            is_done = is_done && p->runners[i].is_done[w];
+        if (is_done)
+            continue;
+        todo[n++] = w;
+        p->n_ids_all += eval_n_fed(&p->requests[w]);
+    }
+    p->schedule = (struct kld_schedule){
+        .requests = p->requests,
+        .windows = todo,
+        .n_windows = n,
+        .batch_rows = p->options->batch_rows ? p->options->batch_rows : KLD_BATCH_ROWS,
+        .max_rows = p->base->max_rows};
+    ok = ok && run_schedule(p, err);
+    free(todo);
+    return ok;
+}
+
+/* ---- Memory ----------------------------------------------------------------------------------------- */
+
+static bool allocate_runner(struct pass *p, struct runner *runner, size_t n_tokens, size_t longest,
+                            struct rml_error *err)
+{
+    struct kld_candidate *candidate = runner->candidate;
+    struct kld_tokens *out = &candidate->tokens;
+    size_t rows = p->options->batch_rows ? p->options->batch_rows : KLD_BATCH_ROWS;
+    out->first = calloc(p->n_windows + 1, sizeof *out->first);
+    out->tokens = calloc(n_tokens + 1, sizeof *out->tokens);
+    runner->keys = calloc(p->n_windows, sizeof *runner->keys);
+    runner->is_done = calloc(p->n_windows, sizeof *runner->is_done);
+    if (!out->first || !out->tokens || !runner->keys || !runner->is_done)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu tokens", n_tokens);
+    out->n = n_tokens;
     for (size_t w = 0; w < p->n_windows; w++)
-        if (!request_key(p->task->engine, p->task->base_identity, &p->requests[w], p->keys[w],
-                         err) ||
-            !look_up(p, w, err))
-            return false;
+        out->first[w + 1] = out->first[w] + eval_n_targets(&p->requests[w]);
+    return candidate->is_base || kld_side_init(&runner->side, candidate->task->engine,
+                                               candidate->context, longest, rows, err);
+}
+
+static bool allocate(struct pass *p, struct kld_candidate *candidates, struct rml_error *err)
+{
+    size_t n_tokens = 0, longest = 1;
     for (size_t w = 0; w < p->n_windows; w++) {
-        bool ok = !cli_interrupted() || rmli_fail(err, RML_CANCELLED, NULL, -1, "interrupted");
-        if (ok && !p->is_done[w]) {
-            show_progress(p, w);
-            ok = run_window(p, w, err);
-            p->run->n_computed += ok;
-            p->n_computed += ok;
-        }
-        size_t end = ok ? w + 1 : w;
-        if (!ok || w + 1 == p->n_windows || now_ns() - p->committed_ns >= COMMIT_INTERVAL_NS) {
-            struct rml_error why = RML_ERROR_INIT;
-            if (!store_windows(p, end, &why))
-                return rmli_fail(err, why.code, why.file, why.offset, "%s", why.message);
-        }
-        if (!ok)
+        n_tokens += eval_n_targets(&p->requests[w]);
+        longest = eval_n_fed(&p->requests[w]) > longest ? eval_n_fed(&p->requests[w]) : longest;
+    }
+    p->runners = calloc(p->n_runners, sizeof *p->runners);
+    p->places = calloc(p->base->max_rows, sizeof *p->places);
+    p->reduced = calloc(p->base->max_rows, sizeof *p->reduced);
+    if (!p->runners || !p->places || !p->reduced)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu rows", p->base->max_rows);
+    for (size_t i = 0; i < p->n_runners; i++) {
+        p->runners[i].candidate = &candidates[i];
+        if (!allocate_runner(p, &p->runners[i], n_tokens, longest, err))
             return false;
     }
     return true;
 }
 
-static bool allocate(struct pass *p, struct rml_error *err)
+bool kld_pass(struct kld_base *base, const struct eval_request *requests, size_t n_windows,
+              struct kld_candidate *candidates, size_t n_candidates,
+              const struct kld_pass_options *options, struct kld_speed *base_speed,
+              struct rml_error *err)
 {
-    size_t n_tokens = 0, longest = 0;
-    p->out->first = calloc(p->n_windows + 1, sizeof *p->out->first);
-    p->keys = calloc(p->n_windows, sizeof *p->keys);
-    p->is_done = calloc(p->n_windows, sizeof *p->is_done);
-    for (size_t w = 0; p->out->first && w < p->n_windows; w++) {
-        p->out->first[w] = n_tokens;
-        n_tokens += eval_n_targets(&p->requests[w]);
-        longest = eval_n_fed(&p->requests[w]) > longest ? eval_n_fed(&p->requests[w]) : longest;
-        p->out->first[w + 1] = n_tokens;
+    struct pass *p = calloc(1, sizeof *p);
+    if (!p)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a pass");
+    *p = (struct pass){.base = base,
+                       .requests = requests,
+                       .n_windows = n_windows,
+                       .n_runners = n_candidates,
+                       .options = options,
+                       .base_speed = base_speed,
+                       .started_ns = eval_now_ns(),
+                       .committed_ns = eval_now_ns()};
+    bool ok = allocate(p, candidates, err) && run_windows(p, err);
+    for (size_t i = 0; p->runners && i < n_candidates; i++) {
+        kld_side_release(&p->runners[i].side);
+        free(p->runners[i].keys);
+        free(p->runners[i].is_done);
     }
-    p->out->n = n_tokens;
-    p->out->tokens = calloc(n_tokens + 1, sizeof *p->out->tokens);
-    p->reduced = calloc(p->base->max_rows, sizeof *p->reduced);
-    if (!p->out->first || !p->keys || !p->is_done || !p->out->tokens || !p->reduced)
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu tokens", n_tokens);
-    p->context = eval_engine_context(p->task->engine, longest, 0, err);
-    p->cache = p->context
-                   ? eval_engine_cache(p->task->engine,
-                                       (longest + RML_PAGE_TOKENS - 1) / RML_PAGE_TOKENS, err)
-                   : NULL;
-    p->sequence = p->cache ? rml_sequence_create(p->cache, longest, err) : NULL;
-    return p->sequence != NULL;
-}
-
-bool kld_pass(struct eval_run *run, const struct eval_task *task, struct kld_base *base,
-              const struct eval_request *requests, size_t n_windows, struct base_writer *writer,
-              struct kld_tokens *out, struct rml_error *err)
-{
-    *out = (struct kld_tokens){0};
-    struct pass p = {.run = run,
-                     .task = task,
-                     .base = base,
-                     .requests = requests,
-                     .n_windows = n_windows,
-                     .writer = writer,
-                     .out = out,
-                     .started_ns = now_ns(),
-                     .committed_ns = now_ns()};
-    bool ok = allocate(&p, err) && run_windows(&p, err);
-    rml_sequence_destroy(p.sequence);
-    rml_kv_cache_destroy(p.cache);
-    rml_context_destroy(p.context);
-    free(p.reduced);
-    free(p.keys);
-    free(p.is_done);
+    free(p->runners);
+    free(p->places);
+    free(p->reduced);
+    free(p);
     cli_progress_clear();
-    if (!ok)
-        kld_tokens_release(out);
     return ok;
 }
 
-void kld_tokens_release(struct kld_tokens *tokens)
+void kld_speed_release(struct kld_speed *speed)
 {
-    free(tokens->tokens);
-    free(tokens->first);
-    *tokens = (struct kld_tokens){0};
+    free(speed->ns);
+    *speed = (struct kld_speed){0};
+}
+
+void kld_candidate_release(struct kld_candidate *candidate)
+{
+    free(candidate->tokens.tokens);
+    free(candidate->tokens.first);
+    candidate->tokens = (struct kld_tokens){0};
+    kld_speed_release(&candidate->speed);
 }

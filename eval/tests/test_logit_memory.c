@@ -154,18 +154,19 @@ static void compare_window(struct fixture *f, size_t n)
     struct rml_error err = RML_ERROR_INIT;
     const struct eval_request request = window(f, n);
     struct kld_base base;
-    struct kld_tokens tokens;
-    cr_assert(kld_base_from_engine(&base, &f->base, n, &err), "%s", err.message);
+    const struct kld_pass_options options = {0};
+    cr_assert(kld_base_from_engine(&base, &f->base, n, KLD_BATCH_ROWS, &err), "%s", err.message);
     struct eval_run run = {0};
     const struct eval_task task = {.name = "kld",
                                    .protocol = "llama.cpp",
                                    .engine = &f->engine,
                                    .base = &f->base,
                                    .base_identity = base.identity};
-    cr_assert(kld_pass(&run, &task, &base, &request, 1, NULL, &tokens, &err), "%s", err.message);
-    cr_expect(tokens.n == n);
-    cr_expect(tokens.tokens[n - 1].kld == 0 && tokens.tokens[n - 1].same_top);
-    kld_tokens_release(&tokens);
+    struct kld_candidate candidate = {.run = &run, .task = &task};
+    cr_assert(kld_pass(&base, &request, 1, &candidate, 1, &options, NULL, &err), "%s", err.message);
+    cr_expect(candidate.tokens.n == n);
+    cr_expect(candidate.tokens.tokens[n - 1].kld == 0 && candidate.tokens.tokens[n - 1].same_top);
+    kld_candidate_release(&candidate);
     kld_base_release(&base);
 }
 
