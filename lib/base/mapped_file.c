@@ -20,6 +20,23 @@ static bool fail_errno(struct rml_error *err, const char *path, const char *acti
     return rmli_fail(err, code, path, -1, "cannot %s: %s", action, strerror(error));
 }
 
+/* A Hugging Face cache holds links to blobs, which may be gone, or not be there yet. */
+static bool fail_open(struct rml_error *err, const char *path, int error)
+{
+    char target[512];
+    ssize_t n = error == ENOENT ? readlink(path, target, sizeof target) : -1;
+    if (n < 0)
+        return fail_errno(err, path, "open the file", error);
+    return rmli_fail(err, RML_IO, path, -1,
+                     "is a link to '%.*s', and the file it leads to is missing", (int)n, target);
+}
+
+bool rmli_path_exists(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0;
+}
+
 static bool map(struct rmli_mapped_file *file, int fd, struct rml_error *err)
 {
     struct stat status;
@@ -51,7 +68,7 @@ bool rmli_mapped_file_init(struct rmli_mapped_file *file, const char *path, stru
     /* O_NONBLOCK: a FIFO is refused by map(), it must not hang here. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return fail_errno(err, path, "open the file", errno);
+        return fail_open(err, path, errno);
     file->path = rmli_strdup(path, err);
     bool ok = file->path && map(file, fd, err);
     close(fd);

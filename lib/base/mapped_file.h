@@ -29,6 +29,10 @@ struct rmli_mapped_file {
  * *err names the path. Released by rmli_mapped_file_release. */
 bool rmli_mapped_file_init(struct rmli_mapped_file *file, const char *path, struct rml_error *err);
 
+/* Whether there is anything by that name, be it a link whose file is missing (half a download):
+ * rmli_mapped_file_init then says so, where "no such file" would hide it. */
+bool rmli_path_exists(const char *path);
+
 /* Safe on an all-zero struct. */
 void rmli_mapped_file_release(struct rmli_mapped_file *file);
 

@@ -36,6 +36,10 @@ static char *resolve(const char *name, bool *is_folder, struct rml_error *err)
         rmli_fail(err, RML_IO, name, -1, "cannot examine the file: %s", strerror(errno));
         return NULL;
     }
+    if (rmli_path_exists(name)) { /* a link that leads nowhere: opening it says so */
+        *is_folder = false;
+        return rmli_strdup(name, err);
+    }
     if (!rmli_hf_is_repository(name)) {
         rmli_fail(err, RML_NOT_FOUND, name, -1,
                   "no such file or folder, and not of the form owner/name that the Hugging Face "

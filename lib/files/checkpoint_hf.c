@@ -13,7 +13,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -245,9 +244,9 @@ bool rmli_checkpoint_open_hf(struct rml_checkpoint *cp, struct rml_error *err)
     if (!json_is_object(cp->config))
         return rmli_fail(err, RML_FORMAT, cp->config_path, 0, "does not hold a JSON object");
     /* As transformers does: a single file is preferred to an index. */
-    if (access(single, F_OK) == 0)
+    if (rmli_path_exists(single))
         return open_single(cp, single, err);
-    if (access(index, F_OK) == 0) {
+    if (rmli_path_exists(index)) {
         cp->index_path = index;
         return open_by_index(cp, err);
     }

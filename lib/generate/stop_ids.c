@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "files/gguf.h"
 #include "files/json_file.h"
@@ -88,7 +87,7 @@ static bool add_from_folder(struct collector *c, const struct rml_checkpoint *cp
         return rmli_fail(c->err, RML_NO_MEMORY, NULL, -1, "no memory for a path");
     sprintf(path, "%s/generation_config.json", folder);
     bool ok = true;
-    if (access(path, F_OK) == 0) {
+    if (rmli_path_exists(path)) {
         json_t *config = rmli_json_load_file(path, MAX_CONFIG_NBYTES, c->err);
         ok = config && add_from_json(c, path, config);
         json_decref(config);

@@ -270,6 +270,32 @@ Test(checkpoint, incomplete_folders)
     cr_expect_str_eq(err.file, temp_path("m"));
 }
 
+/* ---- Links whose file is missing ---------------------------------------- */
+
+/* A file of a half-filled cache: the link is there, the blob is not. */
+static void expect_missing_target(const char *link, const char *checkpoint)
+{
+    (void)unlink(temp_path(link));
+    cr_assert_eq(symlink("../blobs/0123abcd", temp_path(link)), 0, "%s", link);
+    struct rml_error err = open_error(temp_path(checkpoint));
+    EXPECT_ERROR(err, RML_IO,
+                 "is a link to '../blobs/0123abcd', and the file it leads to is missing");
+    cr_expect_str_eq(err.file, temp_path(link));
+}
+
+Test(checkpoint, a_link_that_leads_nowhere_is_named)
+{
+    write_folder("m");
+    expect_missing_target("m/config.json", "m");
+    write_folder("single");
+    expect_missing_target("single/model.safetensors", "single");
+    write_sharded_folder();
+    expect_missing_target("sharded/p2.safetensors", "sharded");
+    expect_missing_target("sharded/model.safetensors.index.json", "sharded");
+    temp_write_text("other", "");
+    expect_missing_target("m.gguf", "m.gguf");
+}
+
 /* ---- The Hugging Face cache --------------------------------------------- */
 
 static void write_cache(const char *hub)
