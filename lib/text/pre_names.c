@@ -8,6 +8,7 @@
 #include "text/pre_names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/json_parts.h"
@@ -192,13 +193,65 @@ static bool describe_step(const struct rmli_pretokenizer *p, const char **cut)
     return *cut && (covers || (p->behavior == RMLI_SPLIT_ISOLATED && !p->invert));
 }
 
+/* The next character of an expression, however it is written: files have "[\u4e00-\u9fa5]" and the
+ * characters themselves, "\r" and a carriage return. Any other escape stands for itself. */
+static uint32_t next_character(const char **at)
+{
+    enum { ESCAPED = 1 << 30 };
+    const char *p = *at;
+    size_t length;
+    if (*p != '\\') {
+        uint32_t c = rmli_utf8_decode(p, &length);
+        *at = p + length;
+        return c;
+    }
+    *at = p + 2;
+    switch (p[1]) {
+    case 'r':
+        return '\r';
+    case 'n':
+        return '\n';
+    case 't':
+        return '\t';
+    case 'u':
+    case 'x': {
+        char digits[8] = "", *end;
+        const char *first = p[2] == '{' ? p + 3 : p + 2;
+        size_t n = strspn(first, "0123456789abcdefABCDEF"), most = p[1] == 'u' ? 4 : 2;
+        n = p[2] == '{' ? n : n < most ? n : most;
+        if (n == 0 || n >= sizeof digits || (p[2] == '{' && first[n] != '}'))
+            break;
+        memcpy(digits, first, n);
+        unsigned long c = strtoul(digits, &end, 16);
+        *at = first + n + (p[2] == '{');
+        return c < 0x80 ? (uint32_t)c | ESCAPED : (uint32_t)c;
+    }
+    case 0:
+        *at = p + 1;
+        return ESCAPED;
+    default:
+        break;
+    }
+    uint32_t c = rmli_utf8_decode(p + 1, &length);
+    *at = p + 1 + length;
+    return c | ESCAPED;
+}
+
+static bool is_same_expression(const char *a, const char *b)
+{
+    while (*a && *b)
+        if (next_character(&a) != next_character(&b))
+            return false;
+    return *a == *b;
+}
+
 static bool has_steps(const struct rmli_pre_name *name, const char *const *cuts, size_t n)
 {
     size_t i = 0;
     for (size_t k = 0; k < 8 && name->steps[k]; k++) {
         if (strcmp(name->steps[k], "@bytes") == 0)
             continue;
-        if (i == n || strcmp(name->steps[k], cuts[i]) != 0)
+        if (i == n || !is_same_expression(name->steps[k], cuts[i]))
             return false;
         i++;
     }
