@@ -82,17 +82,6 @@ static void release(void *settings)
 
 /* ---- What is read --------------------------------------------------------------------------- */
 
-static struct rml_tokenizer *open_tokenizer(const char *name, struct rml_error *err)
-{
-    size_t n = strlen(name);
-    if (n > 5 && strcmp(name + n - 5, ".json") == 0)
-        return rml_tokenizer_from_json(name, err);
-    struct rml_checkpoint *cp = rml_checkpoint_open(name, err);
-    struct rml_tokenizer *tokenizer = cp ? rml_tokenizer_from_checkpoint(cp, NULL, err) : NULL;
-    rml_checkpoint_close(cp);
-    return tokenizer;
-}
-
 /* A copy of the file, or a text of `nbytes` from the seed. */
 static char *read_text(const char *path, size_t nbytes, uint64_t seed, size_t *n,
                        struct rml_error *err)
@@ -170,12 +159,11 @@ static bool enumerate(const void *settings, const struct bench_sweep_settings *s
     const struct settings *s = settings;
     struct listing l = {.plan = plan, .settings = s};
     const struct bench_numbers size = s->size.n ? s->size : (struct bench_numbers){1, default_size};
-    struct rml_tokenizer *tokenizer = open_tokenizer(s->tokenizer, err);
+    struct rml_tokenizer *tokenizer = rml_tokenizer_open(s->tokenizer, NULL, err);
     if (!tokenizer)
         return false;
-    rml_tokenizer_content_sha256(tokenizer, l.tokenizer_sha256);
+    bool ok = rml_tokenizer_content_sha256(tokenizer, l.tokenizer_sha256, err);
     rml_tokenizer_destroy(tokenizer);
-    bool ok = true;
     for (size_t i = 0; ok && i < size.n; i++)
         ok = list_text(&l, (size_t)size.values[i], sweep, err);
     return ok;
@@ -331,7 +319,7 @@ static bool open_all(struct opened *o, const struct bench_spec *spec, size_t *nb
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "the case has no tokenizer");
     const char *want = json_string_value(json_object_get(spec->params, "text_sha256"));
     char hex[65];
-    if (!(o->tokenizer = open_tokenizer(spec->checkpoint, err)) ||
+    if (!(o->tokenizer = rml_tokenizer_open(spec->checkpoint, NULL, err)) ||
         !(o->pool = rml_thread_pool_create((unsigned)spec->what.threads, err)) ||
         !(o->text = read_text(spec->input, (size_t)size, bench_spec_seed(spec), nbytes, err)) ||
         !rmli_sha256_bytes(o->text, *nbytes, hex, err))

@@ -60,9 +60,8 @@ bool eval_engine_need_tokenizer(struct eval_engine *engine, struct rml_error *er
         return true;
     engine->tokenizer =
         rml_tokenizer_from_checkpoint(rml_model_checkpoint(engine->model), NULL, err);
-    if (engine->tokenizer)
-        rml_tokenizer_content_sha256(engine->tokenizer, engine->tokenizer_sha256);
-    return engine->tokenizer != NULL;
+    return engine->tokenizer &&
+           rml_tokenizer_content_sha256(engine->tokenizer, engine->tokenizer_sha256, err);
 }
 
 bool eval_engine_encode(const struct eval_engine *engine, const char *text, size_t nbytes,

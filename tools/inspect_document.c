@@ -110,16 +110,17 @@ static json_t *tokenizer_json(const struct rml_checkpoint *cp,
         n_added += info.kind == RML_TOKEN_ADDED;
     }
     char hex[65];
-    rml_tokenizer_content_sha256(tokenizer, hex);
+    bool hashed = rml_tokenizer_content_sha256(tokenizer, hex, NULL);
     json_t *out = json_pack(
-        "{ss so so sI sI sI so so sb sb so ss}", "model", rml_tokenizer_model(tokenizer),
+        "{ss so so sI sI sI so so sb sb so ss?}", "model", rml_tokenizer_model(tokenizer),
         "gguf_model", metadata_text(cp, "tokenizer.ggml.model"), "pre",
         metadata_text(cp, "tokenizer.ggml.pre"), "n_vocab", (json_int_t)n_vocab, "n_special",
         (json_int_t)n_special, "n_added", (json_int_t)n_added, "bos",
         token_json(tokenizer, rml_tokenizer_bos(tokenizer)), "eos",
         token_json(tokenizer, rml_tokenizer_eos(tokenizer)), "adds_bos",
         (int)rml_tokenizer_adds_bos(tokenizer), "adds_eos", (int)rml_tokenizer_adds_eos(tokenizer),
-        "prefix", token_json(tokenizer, rml_tokenizer_prefix(tokenizer)), "content_sha256", hex);
+        "prefix", token_json(tokenizer, rml_tokenizer_prefix(tokenizer)), "content_sha256",
+        hashed ? hex : NULL);
     add_template(out, tokenizer);
     return out;
 }

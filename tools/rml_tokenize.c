@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tokenize.h"
@@ -33,51 +32,6 @@ bool tokenize_decode(const struct tokenize_job *job, const struct rml_ids *ids,
                      struct rml_bytes *out, struct rml_error *err)
 {
     return rml_tokenizer_decode(job->tokenizer, ids->ids, ids->n, job->no_special, out, err);
-}
-
-/* ---- The tokenizer ----------------------------------------------------------------- */
-
-/* A file whose first character that is no white space is '{': no GGUF begins so. */
-static bool is_json_file(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    FILE *file = fopen(path, "r");
-    int c = file ? getc(file) : EOF;
-    while (c != EOF && isspace(c))
-        c = getc(file);
-    if (file)
-        fclose(file);
-    return c == '{';
-}
-
-/* Such a folder may be without a model. */
-static bool holds_tokenizer(const char *path)
-{
-    char *file = NULL;
-    struct stat status;
-    bool found = asprintf(&file, "%s/tokenizer.json", path) >= 0 && stat(file, &status) == 0;
-    free(file);
-    return found;
-}
-
-static struct rml_tokenizer *open_tokenizer(const char *name, const char *pre,
-                                            struct rml_error *err)
-{
-    bool is_json = is_json_file(name);
-    if (is_json || holds_tokenizer(name)) {
-        if (!pre)
-            return is_json ? rml_tokenizer_from_json(name, err)
-                           : rml_tokenizer_from_folder(name, err);
-        rmli_fail(err, RML_INVALID_ARGUMENT, name, -1,
-                  "a pre-tokenizer can only be chosen for a GGUF");
-        return NULL;
-    }
-    struct rml_checkpoint *cp = rml_checkpoint_open(name, err);
-    struct rml_tokenizer *tokenizer = cp ? rml_tokenizer_from_checkpoint(cp, pre, err) : NULL;
-    rml_checkpoint_close(cp);
-    return tokenizer;
 }
 
 /* ---- One text or list of ids ---------------------------------------------------------- */
@@ -375,7 +329,7 @@ int main(int argc, char **argv)
     cli_parse(&common, CLI_OPT_THREADS | CLI_OPT_JSON, &argp, argc, argv, &args);
 
     struct rml_error err = RML_ERROR_INIT;
-    struct rml_tokenizer *tokenizer = open_tokenizer(args.tokenizer, args.pre, &err);
+    struct rml_tokenizer *tokenizer = rml_tokenizer_open(args.tokenizer, args.pre, &err);
     const struct tokenize_job job = {.tokenizer = tokenizer,
                                      .source = args.text ? "TEXT" : "standard input",
                                      .decode = args.decode,

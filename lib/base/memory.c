@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 bool rmli_size_mul(size_t a, size_t b, size_t *out)
 {
@@ -24,7 +25,7 @@ bool rmli_size_add(size_t a, size_t b, size_t *out)
 }
 
 /* Zeroed blocks from here on are left to calloc. */
-#define LARGE_NBYTES ((size_t)1 << 20)
+#define LARGE_NBYTES ((size_t)1 << 18)
 
 /*
  * Every block:   base ... [ base pointer ] block
@@ -91,18 +92,39 @@ void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err
  * none to give, the advice has no effect. */
 #define LARGE_PAGE_NBYTES ((size_t)1 << 21)
 
+/* Gives the whole pages of a block their memory now; systems before Linux 5.14 do so when they are
+ * written to. */
+static void populate(void *block, size_t nbytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)block + page_nbytes - 1) & ~(page_nbytes - 1);
+    uintptr_t end = ((uintptr_t)block + nbytes) & ~(page_nbytes - 1);
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+#else
+    (void)block, (void)nbytes;
+#endif
+}
+
 void *rmli_alloc_table(size_t nelems, size_t elem_nbytes, struct rml_error *err)
 {
     size_t nbytes, base_nbytes;
-    if (!rmli_size_mul(nelems, elem_nbytes, &nbytes) || nbytes < LARGE_PAGE_NBYTES ||
+    if (!rmli_size_mul(nelems, elem_nbytes, &nbytes) || nbytes < LARGE_NBYTES ||
         !rmli_size_add(nbytes, LARGE_PAGE_NBYTES + sizeof(void *), &base_nbytes) ||
         base_nbytes > PTRDIFF_MAX)
         return rmli_alloc_zeroed(nelems, elem_nbytes, err);
-    void *table = allocate_large_zeroed(base_nbytes, LARGE_PAGE_NBYTES);
-    if (table)
-        (void)madvise(table, nbytes & ~(LARGE_PAGE_NBYTES - 1), MADV_HUGEPAGE);
-    else
+    bool large = nbytes >= LARGE_PAGE_NBYTES;
+    void *table =
+        large ? allocate_large_zeroed(base_nbytes, LARGE_PAGE_NBYTES)
+              : allocate_large_zeroed(RMLI_ALIGNMENT + sizeof(void *) + nbytes, RMLI_ALIGNMENT);
+    if (!table) {
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", nbytes);
+        return NULL;
+    }
+    if (large)
+        (void)madvise(table, nbytes & ~(LARGE_PAGE_NBYTES - 1), MADV_HUGEPAGE);
+    populate(table, nbytes);
     return table;
 }
 

@@ -29,8 +29,9 @@ void *rmli_alloc(size_t nelems, size_t elem_nbytes, struct rml_error *err);
  * non-resident until touched. */
 void *rmli_alloc_zeroed(size_t nelems, size_t elem_nbytes, struct rml_error *err);
 
-/* The same for a table that is soon read and written all over, such as a hash table: the
- * system is asked to back it with large pages, which cost fewer faults and TLB misses. */
+/* The same for a table that is soon written all over, such as a hash table: the system is asked
+ * to back it with large pages, which cost fewer TLB misses, and to do so at once, as a fault for
+ * each page would cost more than the writing. */
 void *rmli_alloc_table(size_t nelems, size_t elem_nbytes, struct rml_error *err);
 
 /*

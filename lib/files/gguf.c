@@ -122,6 +122,27 @@ static bool check_bools(const struct rmli_gguf_parser *p, const struct rmli_gguf
     return true;
 }
 
+/* Half a million strings are a chain of reads, each length saying where the next one is; nothing
+ * else should be in it. False: left before the string that does not fit. */
+static bool skip_strings(struct rmli_byte_reader *in, uint64_t n)
+{
+    size_t position = in->position, nbytes = in->nbytes;
+    bool fits = true;
+    while (n-- > 0) {
+        uint64_t length;
+        fits = nbytes - position >= sizeof length;
+        if (!fits)
+            break;
+        memcpy(&length, in->data + position, sizeof length);
+        fits = length <= nbytes - position - sizeof length;
+        if (!fits)
+            break;
+        position += sizeof length + (size_t)length;
+    }
+    in->position = position;
+    return fits;
+}
+
 static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
 {
     const char *path = p->gguf->file.path;
@@ -136,13 +157,8 @@ static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
                              "%s: %ju strings do not fit into the %zu bytes left%s",
                              label_of("metadata key ", &kv->key).text, (uintmax_t)kv->nelems,
                              rmli_reader_remaining(&p->in), limit_note(p));
-        for (uint64_t i = 0; i < kv->nelems; i++) {
-            struct rmli_gguf_string ignored;
-            if (!rmli_gguf_read_string(p, &ignored))
-                return rmli_gguf_fail_string(p,
-                                             label_of("a string of metadata key ", &kv->key).text);
-        }
-        return true;
+        return skip_strings(&p->in, kv->nelems) ||
+               rmli_gguf_fail_string(p, label_of("a string of metadata key ", &kv->key).text);
     }
     uint64_t nbytes;
     const uint8_t *bytes;
@@ -324,6 +340,7 @@ struct rmli_gguf *rmli_gguf_open(const char *path, struct rml_error *err)
         rmli_fail(err, RML_NO_MEMORY, path, -1, "no memory to open the file");
         return NULL;
     }
+    atomic_init(&gguf->n_owners, 1);
     if (!rmli_mapped_file_init(&gguf->file, path, err)) {
         rmli_gguf_close(gguf);
         return NULL;
@@ -340,9 +357,16 @@ struct rmli_gguf *rmli_gguf_open(const char *path, struct rml_error *err)
     return gguf;
 }
 
+struct rmli_gguf *rmli_gguf_share(const struct rmli_gguf *gguf)
+{
+    struct rmli_gguf *shared = (struct rmli_gguf *)(uintptr_t)gguf;
+    atomic_fetch_add_explicit(&shared->n_owners, 1, memory_order_relaxed);
+    return shared;
+}
+
 void rmli_gguf_close(struct rmli_gguf *gguf)
 {
-    if (!gguf)
+    if (!gguf || atomic_fetch_sub_explicit(&gguf->n_owners, 1, memory_order_acq_rel) > 1)
         return;
     rmli_name_index_release(&gguf->kv_index);
     rmli_free(gguf->kvs);

@@ -13,7 +13,8 @@
  * the file, aligned and without overlap. Values stay in the mapped file; an
  * entry costs one table slot.
  *
- * Thread rule: read-only after open, so any number of threads may read.
+ * Thread rule: read-only after open, so any number of threads may read; owners may share and
+ * close it at once.
  */
 #ifndef RML_FILES_GGUF_H
 #define RML_FILES_GGUF_H
@@ -61,6 +62,8 @@ struct rmli_gguf;
 
 /* Parses one file. NULL on failure. */
 struct rmli_gguf *rmli_gguf_open(const char *path, struct rml_error *err);
+/* One more owner: the file stays open until each has closed it. */
+struct rmli_gguf *rmli_gguf_share(const struct rmli_gguf *gguf);
 void rmli_gguf_close(struct rmli_gguf *gguf); /* NULL is allowed */
 
 const char *rmli_gguf_path(const struct rmli_gguf *gguf);

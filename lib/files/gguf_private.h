@@ -2,6 +2,8 @@
 #ifndef RML_FILES_GGUF_PRIVATE_H
 #define RML_FILES_GGUF_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/byte_reader.h"
 #include "files/gguf.h"
@@ -16,6 +18,7 @@
 #define RMLI_GGUF_SHOWN_NBYTES 200
 
 struct rmli_gguf {
+    atomic_size_t n_owners;
     struct rmli_mapped_file file;
     uint32_t version;
     uint32_t alignment;

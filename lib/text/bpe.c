@@ -51,13 +51,14 @@ static int named_byte(const char *text, size_t nbytes)
 static void find_single_tokens(struct rmli_bpe *bpe)
 {
     const struct rmli_vocabulary *v = bpe->vocabulary;
+    bpe->has_every_byte = v->bytelevel;
     for (unsigned byte = 0; byte < 256; byte++) {
         char c = (char)byte;
-        if (byte < 128)
-            bpe->ascii_ids[byte] = rmli_vocabulary_find(v, &c, 1);
-        bpe->byte_ids[byte] = v->bytelevel ? rmli_vocabulary_find(v, &c, 1) : -1;
+        bpe->single_ids[byte] = byte < 128 || v->bytelevel ? rmli_vocabulary_find(v, &c, 1) : -1;
+        bpe->has_every_byte = bpe->has_every_byte && bpe->single_ids[byte] >= 0;
+        bpe->byte_ids[byte] = -1;
     }
-    for (size_t id = 0; id < v->n && !v->bytelevel; id++) {
+    for (size_t id = 0; id < v->n && !bpe->has_every_byte; id++) {
         size_t nbytes;
         const char *text = rmli_strings_get(&v->text, id, &nbytes);
         int byte = named_byte(text, nbytes);

@@ -41,8 +41,9 @@ struct rmli_bpe {
     size_t capacity; /* while merges are added */
     uint32_t *ranks; /* [n] by score only: equal scores have equal ranks' order */
 
-    int32_t byte_ids[256];  /* of single bytes (byte-level) or "<0x..>" (byte fallback), or -1 */
-    int32_t ascii_ids[128]; /* of single ASCII characters, not byte-level */
+    int32_t single_ids[256]; /* of single bytes (byte-level) or ASCII characters, or -1 */
+    int32_t byte_ids[256];   /* of "<0x..>" (byte fallback), or -1 */
+    bool has_every_byte;     /* byte-level: no byte is unknown */
     bool byte_fallback, fuse_unk, ignore_merges;
     int32_t unk_id; /* or -1: unknown characters vanish */
 

@@ -73,8 +73,34 @@ static inline int32_t pair_of(const struct rmli_bpe *bpe, const char *text, uint
     }
 }
 
+/* A byte that a byte-level vocabulary does not know is a character of its alphabet to the
+ * reference, so that up to two bytes can stand for it. */
+static inline size_t max_symbols(const struct rmli_bpe *bpe, size_t nbytes)
+{
+    return bpe->vocabulary->bytelevel && !bpe->has_every_byte ? 2 * nbytes : nbytes;
+}
+
+/* The tokens of an unknown character's bytes; 0 when there are none. */
+static size_t fall_back(const struct rmli_bpe *bpe, const char *text, size_t length, int32_t ids[4])
+{
+    char alphabet[2];
+    if (!bpe->byte_fallback)
+        return 0;
+    if (bpe->vocabulary->bytelevel) {
+        uint32_t code_point = rmli_bytelevel_code_point((uint8_t)*text);
+        length = code_point < 0x80 ? 1 : 2;
+        alphabet[0] = (char)(length == 1 ? code_point : 0xc0 | code_point >> 6);
+        alphabet[1] = (char)(0x80 | (code_point & 0x3f));
+        text = alphabet;
+    }
+    for (size_t k = 0; k < length; k++)
+        if ((ids[k] = bpe->byte_ids[(uint8_t)text[k]]) < 0)
+            return 0;
+    return length;
+}
+
 /*
- * The symbols that a piece begins with; there is room for one a byte. An unknown character
+ * The symbols that a piece begins with; there is room for max_symbols. An unknown character
  * becomes the tokens of its bytes, else the unknown token, else nothing. Several in a row are
  * one unknown token with fuse_unk; as in the reference, that one is held back until a known
  * character comes, so bytes go before it. *cacheable: no unknown token took part.
@@ -86,13 +112,12 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
     size_t n = 0;
     int32_t *id = s->id;
     uint32_t *start = s->start;
-    if (v->bytelevel) {
+    if (bpe->has_every_byte) {
         for (size_t i = 0; i < nbytes; i++) {
-            id[n] = bpe->byte_ids[(uint8_t)text[i]];
-            start[n] = (uint32_t)i;
-            n += id[n] >= 0;
+            id[i] = bpe->single_ids[(uint8_t)text[i]];
+            start[i] = (uint32_t)i;
         }
-        s->n = n;
+        s->n = n = nbytes;
         start[n] = (uint32_t)nbytes;
         *cacheable = true;
         return;
@@ -101,11 +126,13 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
     uint32_t held_start = 0;
     bool after_unk = scratch->after_unk;
     for (size_t i = 0, length; i < nbytes; i += length) {
-        length = rmli_utf8_length(text[i]);
+        length = v->bytelevel ? 1 : rmli_utf8_length(text[i]);
         if (length > nbytes - i)
             length = nbytes - i;
-        int32_t known = length == 1 ? bpe->ascii_ids[(uint8_t)text[i] & 127]
+        int32_t known = length == 1 ? bpe->single_ids[(uint8_t)text[i]]
                                     : rmli_vocabulary_find(v, text + i, length);
+        int32_t bytes[4];
+        size_t n_bytes;
         if (known >= 0 || bpe->by_score) {
             if (held) {
                 id[n] = bpe->unk_id;
@@ -117,13 +144,10 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
             start[n++] = (uint32_t)i;
             continue;
         }
-        bool all = bpe->byte_fallback;
-        for (size_t k = 0; all && k < length; k++)
-            all = bpe->byte_ids[(uint8_t)text[i + k]] >= 0;
-        if (all) {
-            for (size_t k = 0; k < length; k++) {
-                id[n] = bpe->byte_ids[(uint8_t)text[i + k]];
-                start[n++] = (uint32_t)(i + k);
+        if ((n_bytes = fall_back(bpe, text + i, length, bytes)) > 0) {
+            for (size_t k = 0; k < n_bytes; k++) {
+                id[n] = bytes[k];
+                start[n++] = (uint32_t)(v->bytelevel ? i : i + k);
             }
             after_unk = false;
         } else if (bpe->unk_id >= 0) {
@@ -296,7 +320,8 @@ static bool push_symbols(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *sc
                          const char *text, const struct symbols *s, struct rml_ids *out,
                          bool *cacheable, struct rml_error *err)
 {
-    if (!rmli_ids_reserve(out, s->start[s->n] + 1, err))
+    size_t most = bpe->by_score ? s->start[s->n] : s->n;
+    if (!rmli_ids_reserve(out, most + 1, err))
         return false;
     for (size_t i = 0; i < s->n; i++) {
         if (s->id[i] >= 0) {
@@ -326,8 +351,8 @@ static bool encode_long(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scr
                         const char *text, size_t nbytes, struct rml_ids *out, bool *cacheable,
                         struct rml_error *err)
 {
-    /* Per byte at most one symbol: id, start, next, previous, rank, merged; two heap entries. */
-    size_t n = nbytes + 2, need = n * (6 * 4 + 2 * 8);
+    /* Per symbol id, start, next, previous, rank, merged; two heap entries. */
+    size_t n = max_symbols(bpe, nbytes) + 2, need = n * (6 * 4 + 2 * 8);
     if (scratch->block_nbytes < need) {
         rmli_free(scratch->block);
         scratch->block_nbytes = 0;
@@ -355,7 +380,7 @@ static bool encode_merging(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *
                            const char *text, size_t nbytes, struct rml_ids *out, bool *cacheable,
                            struct rml_error *err)
 {
-    if (nbytes > SHORT_PIECE)
+    if (max_symbols(bpe, nbytes) > SHORT_PIECE)
         return encode_long(bpe, scratch, text, nbytes, out, cacheable, err);
     int32_t ids[SHORT_PIECE + 2];
     uint32_t starts[SHORT_PIECE + 2];
@@ -371,10 +396,10 @@ static bool encode_word(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scr
                         const char *text, size_t nbytes, bool ignore, struct rml_ids *out,
                         struct rml_error *err)
 {
-    uint64_t hash = rmli_hash(text, nbytes);
+    struct rmli_packed_key packed = rmli_pack_key(text, nbytes);
     struct rmli_cache_entry *entry = NULL;
     if (scratch->cache && nbytes <= RMLI_CACHE_KEY_NBYTES) {
-        entry = &scratch->cache[hash & scratch->cache_mask];
+        entry = &scratch->cache[packed.hash & scratch->cache_mask];
         if (entry->n_ids > 0 && entry->nbytes == nbytes && memcmp(entry->key, text, nbytes) == 0) {
             if (!rmli_ids_reserve(out, RMLI_CACHE_N_IDS, err))
                 return false;
@@ -386,7 +411,7 @@ static bool encode_word(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scr
     }
     size_t first = out->n;
     bool cacheable = true;
-    int32_t id = rmli_vocabulary_find_hashed(bpe->vocabulary, text, nbytes, hash);
+    int32_t id = rmli_vocabulary_find_packed(bpe->vocabulary, text, nbytes, &packed);
     unsigned char whole = 1;
     if (id >= 0 && !ignore)
         whole = atomic_load_explicit(&bpe->is_whole[id], memory_order_relaxed);

@@ -300,6 +300,7 @@ bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct 
         const json_t *list = json_object_get(json, "decoders");
         if (!json_is_array(list))
             return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'decoders'");
+        t->decoder.present = true;
         for (size_t i = 0; i < json_array_size(list); i++)
             if (!rmli_json_read_decoder(t, json_array_get(list, i), err))
                 return false;

@@ -11,14 +11,16 @@ enum { BATCH = 64, MAX_KEY_NBYTES = 256, N_KEYS = 3 };
 struct lookup {
     const char *key;
     size_t nbytes;
-    uint64_t hash;
-    int32_t id; /* a candidate at first */
+    struct rmli_packed_key packed;
+    int32_t id; /* of a long key, a candidate at first */
 };
 
 struct batch {
     size_t n;
     int32_t last;                         /* what the merge before made, or -1 */
     struct lookup lookups[BATCH][N_KEYS]; /* left, right, both */
+    struct lookup *long_keys[BATCH * N_KEYS];
+    size_t n_long;
     char keys[BATCH][MAX_KEY_NBYTES];
 };
 
@@ -95,64 +97,101 @@ static void prepare(struct batch *batch, const struct rmli_vocabulary *v,
         for (int k = 0; k < N_KEYS; k++) {
             if (!l[k].key || l[k].id >= 0)
                 continue;
-            l[k].hash = rmli_hash(l[k].key, l[k].nbytes);
-            __builtin_prefetch(&v->slots[l[k].hash & v->slot_mask]);
+            l[k].packed = rmli_pack_key(l[k].key, l[k].nbytes);
+            __builtin_prefetch(&v->slots[l[k].packed.hash & v->slot_mask]);
         }
     }
 }
 
-/* The first slot whose fingerprint fits is nearly always the one. */
+/* Short keys are found; for a long one, the first slot that fits is nearly always the one, and its
+ * bytes are fetched. */
 static void find_candidates(struct batch *batch, const struct rmli_vocabulary *v)
 {
+    batch->n_long = 0;
     for (size_t i = 0; i < batch->n; i++)
         for (int k = 0; k < N_KEYS; k++) {
             struct lookup *l = &batch->lookups[i][k];
             if (!l->key || l->id >= 0)
                 continue;
-            uint64_t slot;
-            for (size_t s = l->hash & v->slot_mask; (slot = v->slots[s]) != 0;
-                 s = (s + 1) & v->slot_mask)
-                if (slot >> 32 == l->hash >> 32) {
-                    l->id = (int32_t)((uint32_t)slot - 1);
-                    __builtin_prefetch(&v->keys.offsets[l->id]);
-                    break;
-                }
+            size_t s = l->packed.hash & v->slot_mask;
+            while (v->slots[s].id_plus_1 != 0 && !rmli_slot_fits(&v->slots[s], &l->packed))
+                s = (s + 1) & v->slot_mask;
+            l->id = (int32_t)v->slots[s].id_plus_1 - 1;
+            if (l->id >= 0 && l->nbytes > RMLI_WHOLE_KEY_NBYTES) {
+                batch->long_keys[batch->n_long++] = l;
+                __builtin_prefetch(&v->keys.offsets[l->id]);
+            }
         }
-    for (size_t i = 0; i < batch->n; i++)
-        for (int k = 0; k < N_KEYS; k++)
-            if (batch->lookups[i][k].id >= 0)
-                __builtin_prefetch(v->keys.data + v->keys.offsets[batch->lookups[i][k].id]);
+    for (size_t i = 0; i < batch->n_long; i++)
+        __builtin_prefetch(v->keys.data + v->keys.offsets[batch->long_keys[i]->id]);
+}
+
+static void confirm_long(struct batch *batch, const struct rmli_vocabulary *v)
+{
+    for (size_t i = 0; i < batch->n_long; i++) {
+        struct lookup *l = batch->long_keys[i];
+        size_t nbytes;
+        const char *key = rmli_strings_get(&v->keys, (size_t)l->id, &nbytes);
+        if (nbytes != l->nbytes || !rmli_equal_bytes(key, l->key, nbytes))
+            l->id = rmli_vocabulary_find_packed(v, l->key, l->nbytes, &l->packed);
+    }
+}
+
+/* A merge of which no keys were made: it is long, or not of the alphabet. */
+static void find_directly(const struct rmli_vocabulary *v, const struct rmli_merge_text *m,
+                          struct lookup l[N_KEYS])
+{
+    size_t nbytes = (size_t)m->left_nbytes + m->right_nbytes;
+    char *both = rmli_alloc(nbytes, 1, NULL);
+    l[0].id = rmli_vocabulary_find_model_text(v, m->left, m->left_nbytes);
+    l[1].id = rmli_vocabulary_find_model_text(v, m->right, m->right_nbytes);
+    if (both && l[0].id >= 0 && l[1].id >= 0) {
+        memcpy(both, m->left, m->left_nbytes);
+        memcpy(both + m->left_nbytes, m->right, m->right_nbytes);
+        l[2].id = rmli_vocabulary_find_model_text(v, both, nbytes);
+    }
+    rmli_free(both);
 }
 
 static void confirm(struct batch *batch, const struct rmli_vocabulary *v,
                     const struct rmli_merge_text *merges, const struct rmli_bpe *bpe)
 {
+    confirm_long(batch, v);
     for (size_t i = 0; i < batch->n; i++) {
         struct lookup *l = batch->lookups[i];
-        for (int k = 0; k < N_KEYS; k++) {
-            size_t nbytes = 0;
-            const char *key =
-                l[k].id >= 0 ? rmli_strings_get(&v->keys, (size_t)l[k].id, &nbytes) : NULL;
-            if (l[k].key &&
-                (!key || nbytes != l[k].nbytes || !rmli_equal_bytes(key, l[k].key, nbytes)))
-                l[k].id = rmli_vocabulary_find_hashed(v, l[k].key, l[k].nbytes, l[k].hash);
-        }
-        if (!l[0].key) { /* long, or not of the alphabet */
-            char *both =
-                rmli_alloc((size_t)merges[i].left_nbytes + merges[i].right_nbytes, 1, NULL);
-            l[0].id = rmli_vocabulary_find_model_text(v, merges[i].left, merges[i].left_nbytes);
-            l[1].id = rmli_vocabulary_find_model_text(v, merges[i].right, merges[i].right_nbytes);
-            if (both && l[0].id >= 0 && l[1].id >= 0) {
-                memcpy(both, merges[i].left, merges[i].left_nbytes);
-                memcpy(both + merges[i].left_nbytes, merges[i].right, merges[i].right_nbytes);
-                l[2].id = rmli_vocabulary_find_model_text(
-                    v, both, (size_t)merges[i].left_nbytes + merges[i].right_nbytes);
-            }
-            rmli_free(both);
-        }
+        if (!l[0].key)
+            find_directly(v, &merges[i], l);
         __builtin_prefetch(
             &bpe->merges[rmli_merge_hash(rmli_merge_key(l[0].id, l[1].id)) & bpe->merge_mask], 1);
     }
+}
+
+static bool fail_merge(const struct rmli_merge_text *m, const struct lookup l[N_KEYS], size_t place,
+                       struct rml_error *err)
+{
+    int which = l[0].id < 0 ? 0 : l[1].id < 0 ? 1 : 2;
+    return rmli_fail(err, RML_FORMAT, NULL, (int64_t)m->offset,
+                     "merge %zu has '%.*s%.*s', which is no token", place,
+                     which != 1 ? (int)m->left_nbytes % 200 : 0, m->left,
+                     which != 0 ? (int)m->right_nbytes % 200 : 0, m->right);
+}
+
+/* *bad is the place of the first merge, and of the one that fails. */
+static bool insert(const struct batch *batch, struct rmli_bpe *bpe,
+                   const struct rmli_merge_text *merges, bool lenient, size_t *bad,
+                   struct rml_error *err)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct lookup *l = batch->lookups[i];
+        if (l[0].id >= 0 && l[1].id >= 0 && l[2].id >= 0) {
+            if (!rmli_bpe_add_merge(bpe, l[0].id, l[1].id, l[2].id, err))
+                return false;
+        } else if (!lenient) {
+            *bad += i;
+            return fail_merge(&merges[i], l, *bad, err);
+        }
+    }
+    return true;
 }
 
 bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges, size_t n,
@@ -168,21 +207,9 @@ bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges,
         prepare(batch, v, merges + begin);
         find_candidates(batch, v);
         confirm(batch, v, merges + begin, bpe);
-        for (size_t i = 0; ok && i < batch->n; i++) {
-            const struct lookup *l = batch->lookups[i];
-            batch->last = l[2].id;
-            if (l[0].id >= 0 && l[1].id >= 0 && l[2].id >= 0) {
-                ok = rmli_bpe_add_merge(bpe, l[0].id, l[1].id, l[2].id, err);
-            } else if (!lenient) {
-                *bad = begin + i;
-                int which = l[0].id < 0 ? 0 : l[1].id < 0 ? 1 : 2;
-                const struct rmli_merge_text *m = &merges[begin + i];
-                ok = rmli_fail(err, RML_FORMAT, NULL, (int64_t)m->offset,
-                               "merge %zu has '%.*s%.*s', which is no token", *bad,
-                               which != 1 ? (int)m->left_nbytes % 200 : 0, m->left,
-                               which != 0 ? (int)m->right_nbytes % 200 : 0, m->right);
-            }
-        }
+        batch->last = batch->lookups[batch->n - 1][2].id;
+        *bad = begin;
+        ok = insert(batch, bpe, merges + begin, lenient, bad, err);
     }
     rmli_free(batch);
     return ok;

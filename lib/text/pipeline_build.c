@@ -37,6 +37,7 @@ struct rmli_decoder_step *rmli_decoder_add(struct rmli_decoder *decoder,
         return NULL;
     struct rmli_decoder_step *step = &decoder->steps[decoder->n_steps++];
     *step = (struct rmli_decoder_step){.kind = kind};
+    decoder->present = true;
     return step;
 }
 

@@ -192,7 +192,7 @@ static bool check_order(struct rmli_decoder *decoder, struct rml_error *err)
             return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
                              "the decoder strips more than %d characters", RMLI_MAX_STRIP);
     }
-    decoder->spaced = decoder->n_steps == 0;
+    decoder->spaced = !decoder->present;
     return true;
 }
 
@@ -201,21 +201,19 @@ bool rmli_decoder_finish(struct rmli_decoder *decoder, struct rmli_vocabulary *v
 {
     if (!check_order(decoder, err))
         return false;
+    /* What ByteLevel makes of a text is its key. */
+    if (vocabulary->bytelevel && vocabulary->n_overrides == 0 && decoder->n_steps > 0 &&
+        decoder->steps[0].kind == RMLI_DECODE_BYTELEVEL) {
+        vocabulary->pieces = vocabulary->keys;
+        return true;
+    }
     struct rml_bytes out = {0};
     struct work work = {0};
     uint32_t *offsets = rmli_alloc(vocabulary->n + 1, sizeof *offsets, err);
     bool ok = offsets && rmli_bytes_reserve(&out, vocabulary->text.offsets[vocabulary->n] + 1, err);
-    /* What ByteLevel would make of a text is its key already, where it has one. */
-    bool keys_are_pieces = vocabulary->bytelevel && vocabulary->n_overrides == 0 &&
-                           decoder->n_steps > 0 && decoder->steps[0].kind == RMLI_DECODE_BYTELEVEL;
     for (size_t id = 0; ok && id < vocabulary->n; id++) {
         size_t nbytes;
         offsets[id] = (uint32_t)out.n;
-        const char *key = rmli_strings_get(&vocabulary->keys, id, &nbytes);
-        if (keys_are_pieces && nbytes > 0) {
-            ok = rmli_bytes_append(&out, key, nbytes, err);
-            continue;
-        }
         const char *text = rmli_vocabulary_decoded_text(vocabulary, (int32_t)id, &nbytes);
         ok = decode_token(decoder, &work, text, nbytes, false, &out, err);
         if (ok && out.n > UINT32_MAX)

@@ -40,6 +40,7 @@ struct rmli_decoder_step {
 struct rmli_decoder {
     struct rmli_decoder_step steps[RMLI_MAX_STEPS];
     size_t n_steps;
+    bool present; /* also of no steps: an empty Sequence */
 
     /* worked out by finish */
     bool spaced;                    /* no decoder at all: tokens are joined by spaces */

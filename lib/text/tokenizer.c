@@ -3,83 +3,14 @@
  */
 #include "text/tokenizer.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/utf8.h"
-#include "files/gguf.h"
 #include "text/growing.h"
 #include "text/tokenizer_private.h"
 #include "text/unicode.h"
 
 /* ---- Lifecycle -------------------------------------------------------------------- */
-
-static struct rml_tokenizer *create(struct rml_error *err)
-{
-    struct rml_tokenizer *t = rmli_alloc_zeroed(1, sizeof *t, err);
-    if (t)
-        t->bos = t->eos = -1;
-    return t;
-}
-
-static struct rml_tokenizer *keep(struct rml_tokenizer *t, bool ok)
-{
-    if (ok)
-        return t;
-    rml_tokenizer_destroy(t);
-    return NULL;
-}
-
-static char *join(const char *folder, const char *name)
-{
-    size_t nbytes = strlen(folder) + strlen(name) + 2;
-    char *path = malloc(nbytes);
-    if (path)
-        snprintf(path, nbytes, "%s/%s", folder, name);
-    return path;
-}
-
-struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
-                                                    const char *pre, struct rml_error *err)
-{
-    const struct rmli_gguf *gguf = rmli_checkpoint_gguf(cp);
-    struct rml_tokenizer *t = gguf ? create(err) : NULL;
-    if (gguf)
-        return t ? keep(t, rmli_tokenizer_read_gguf(t, gguf, pre, err)) : NULL;
-    if (!pre)
-        return rml_tokenizer_from_folder(rml_checkpoint_path(cp), err);
-    rmli_fail(err, RML_INVALID_ARGUMENT, rml_checkpoint_path(cp), -1,
-              "a pre-tokenizer can only be chosen for a GGUF");
-    return NULL;
-}
-
-struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_error *err)
-{
-    struct rml_tokenizer *t = create(err);
-    if (!t)
-        return NULL;
-    char *path = join(folder, "tokenizer.json"), *config = join(folder, "tokenizer_config.json");
-    bool ok = path && config;
-    struct stat status;
-    if (!ok)
-        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a path");
-    else if (stat(path, &status) != 0 && errno == ENOENT)
-        ok = rmli_fail(err, RML_NOT_FOUND, folder, -1,
-                       "the folder has no tokenizer (tokenizer.json is missing)");
-    else
-        ok = rmli_tokenizer_read_json(t, path, stat(config, &status) == 0 ? config : NULL, err) &&
-             rmli_tokenizer_read_template(t, path, err);
-    free(path);
-    free(config);
-    return keep(t, ok);
-}
-
-struct rml_tokenizer *rml_tokenizer_from_json(const char *path, struct rml_error *err)
-{
-    struct rml_tokenizer *t = create(err);
-    return t ? keep(t, rmli_tokenizer_read_json(t, path, NULL, err)) : NULL;
-}
 
 void rml_tokenizer_destroy(struct rml_tokenizer *t)
 {
@@ -90,6 +21,9 @@ void rml_tokenizer_destroy(struct rml_tokenizer *t)
     rmli_added_list_release(&t->added_normalized);
     rmli_decoder_release(&t->decoder);
     rmli_vocabulary_release(&t->vocabulary);
+    rmli_gguf_close(t->source.gguf);
+    rmli_mapped_file_release(&t->source.json);
+    rmli_mapped_file_release(&t->source.config);
     free(t->chat_template);
     rmli_free(t);
 }
@@ -378,9 +312,11 @@ int32_t rml_tokenizer_prefix(const struct rml_tokenizer *t)
     return t->bos >= 0 ? t->bos : t->eos;
 }
 
-void rml_tokenizer_content_sha256(const struct rml_tokenizer *t, char hex[65])
+bool rml_tokenizer_content_sha256(const struct rml_tokenizer *t, char hex[65],
+                                  struct rml_error *err)
 {
-    memcpy(hex, t->content_sha256, 65);
+    return t->source.gguf ? rmli_tokenizer_hash_gguf(t->source.gguf, hex, err)
+                          : rmli_tokenizer_hash_files(&t->source.json, &t->source.config, hex, err);
 }
 
 const char *rml_tokenizer_chat_template(const struct rml_tokenizer *t)

@@ -39,6 +39,9 @@ struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint 
 struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_error *err);
 /* A bare tokenizer.json, used alone. */
 struct rml_tokenizer *rml_tokenizer_from_json(const char *path, struct rml_error *err);
+/* What a user names: a checkpoint as rml_checkpoint_open takes it, a folder with a tokenizer.json and no
+ * model, or a tokenizer.json, known by its contents or by the end of its name. `pre` as above. */
+struct rml_tokenizer *rml_tokenizer_open(const char *name, const char *pre, struct rml_error *err);
 void rml_tokenizer_destroy(struct rml_tokenizer *tokenizer); /* NULL is allowed */
 
 enum rml_encode_flags {
@@ -123,8 +126,10 @@ bool rml_tokenizer_adds_eos(const struct rml_tokenizer *tokenizer);
 /* What a scored text without context is conditioned on: BOS, else EOS, else -1. */
 int32_t rml_tokenizer_prefix(const struct rml_tokenizer *tokenizer);
 
-/* Identity by content (architecture.md, contract 10), 64 hex digits and a NUL. */
-void rml_tokenizer_content_sha256(const struct rml_tokenizer *tokenizer, char hex[65]);
+/* Identity by content (architecture.md, contract 10), 64 hex digits and a NUL: worked out at each
+ * call, from the file's bytes, which takes milliseconds. False with RML_NO_MEMORY. */
+bool rml_tokenizer_content_sha256(const struct rml_tokenizer *tokenizer, char hex[65],
+                                  struct rml_error *err);
 /* The checkpoint's chat template (Jinja text), or NULL. Borrowed. */
 const char *rml_tokenizer_chat_template(const struct rml_tokenizer *tokenizer);
 

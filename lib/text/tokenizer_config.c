@@ -308,8 +308,8 @@ bool rmli_tokenizer_read_template(struct rml_tokenizer *t, const char *path, str
     memcpy(full, path, folder_nbytes);
     memcpy(full + folder_nbytes, name, strlen(name) + 1);
     struct rmli_mapped_file file;
-    bool ok = true;
-    if (rmli_mapped_file_init(&file, full, NULL)) {
+    bool present = rmli_path_exists(full), ok = !present || rmli_mapped_file_init(&file, full, err);
+    if (present && ok) {
         char *text = malloc(file.nbytes + 1);
         if (text) {
             if (file.nbytes > 0)
@@ -367,24 +367,4 @@ void rmli_tokenizer_config_release(struct rmli_tokenizer_config *config)
     rmli_added_tokens_release(&config->named);
     rmli_added_tokens_release(&config->further);
     free(config->chat_template);
-}
-
-/* The sorted lines "<sha256>  <name>\n" of the two files. */
-bool rmli_tokenizer_hash_files(struct rml_tokenizer *t, const struct rmli_mapped_file *json,
-                               const struct rmli_mapped_file *config, struct rml_error *err)
-{
-    char lines[256], hex[2][RMLI_SHA256_HEX_NBYTES];
-    if (!rmli_sha256_bytes(json->data, json->nbytes, hex[0], err) ||
-        (config && !rmli_sha256_bytes(config->data, config->nbytes, hex[1], err)))
-        return false;
-    size_t n = 0;
-    bool config_first = config && memcmp(hex[1], hex[0], 64) < 0;
-    for (int i = 0; i < 2; i++) {
-        int which = config_first ? !i : i;
-        const char *name = which ? "tokenizer_config.json" : "tokenizer.json";
-        if (which && !config)
-            continue;
-        n += (size_t)snprintf(lines + n, sizeof lines - n, "%s  %s\n", hex[which], name);
-    }
-    return rmli_sha256_bytes(lines, n, t->content_sha256, err);
 }

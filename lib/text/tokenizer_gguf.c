@@ -10,7 +10,6 @@
  *
  * Older files lack some of these; the defaults are those of the readers of their time.
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/utf8.h"
@@ -100,14 +99,16 @@ static uint8_t kind_of(enum token_type type, const struct rmli_gguf_string *text
     }
 }
 
-static bool is_utf8(struct rmli_gguf_string s)
+/* The type of token i; nearly all files write them as I32. */
+static int64_t type_of(const struct reader *r, size_t i)
 {
-    for (size_t i = 0, length; i < s.nbytes; i += length) {
-        length = rmli_utf8_sequence_nbytes((const uint8_t *)s.data + i, s.nbytes - i);
-        if (length == 0)
-            return false;
-    }
-    return true;
+    if (!r->types)
+        return NORMAL;
+    if (r->types->elem_type != RMLI_GGUF_I32)
+        return rmli_gguf_elem_i64(r->types, i);
+    int32_t type;
+    memcpy(&type, r->types->data + i * sizeof type, sizeof type);
+    return type;
 }
 
 static bool read_vocabulary(struct reader *r)
@@ -119,13 +120,13 @@ static bool read_vocabulary(struct reader *r)
     const uint8_t *cursor = r->tokens->data;
     for (size_t i = 0; i < n; i++) {
         struct rmli_gguf_string text = rmli_gguf_next_string(&cursor);
-        int64_t type = r->types ? rmli_gguf_elem_i64(r->types, i) : NORMAL;
-        uint8_t kind = kind_of((enum token_type)type, &text, r->by_score);
+        uint8_t kind = kind_of((enum token_type)type_of(r, i), &text, r->by_score);
         /* SentencePiece keeps control, unknown and byte pieces apart from those it merges. */
         bool in_model = kind == RML_TOKEN_NORMAL || (kind == RML_TOKEN_ADDED && r->by_score);
         if (text.nbytes > UINT32_MAX)
             return fail(r, RML_FORMAT, r->tokens, "a token is longer than 4 GB");
-        if (!is_utf8(text))
+        /* Byte-level ones are looked at with their keys. */
+        if (r->by_score && !rmli_tokenizer_is_well_formed(text.data, text.nbytes))
             return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf),
                              (int64_t)r->tokens->offset, "token %zu is not UTF-8", i);
         r->entries[i] = (struct rmli_token_entry){
@@ -160,19 +161,34 @@ static bool read_added(struct reader *r)
 
 /* ---- Models ----------------------------------------------------------------------------- */
 
-/* "left right". The first side may itself begin with a space in odd old files, never be empty. */
+/* Where the first space behind the first byte is, or n. Behind it because in odd old files a side
+ * begins with a space, and none is empty. */
+static size_t find_space(const char *data, size_t n)
+{
+    /* The first eight bytes at once; of a shorter string, with the end of its length before it. */
+    uint64_t word = n >= 8  ? rmli_load64(data)
+                    : n > 0 ? rmli_load64(data + n - 8) >> (64 - 8 * n)
+                            : 0;
+    uint64_t other = (word ^ 0x2020202020202020) | 0xff;
+    uint64_t spaces = (other - 0x0101010101010101) & ~other & 0x8080808080808080;
+    if (spaces)
+        return (size_t)__builtin_ctzll(spaces) / 8;
+    const char *space = n > 8 ? memchr(data + 8, ' ', n - 8) : NULL;
+    return space ? (size_t)(space - data) : n;
+}
+
+/* "left right" */
 static bool split_merge(struct reader *r, struct rmli_gguf_string merge, size_t i,
                         struct rmli_merge_text *out)
 {
-    const char *space = merge.nbytes > 1 ? memchr(merge.data + 1, ' ', merge.nbytes - 1) : NULL;
-    if (!space || merge.nbytes > UINT32_MAX)
+    size_t left_nbytes = find_space(merge.data, merge.nbytes);
+    if (left_nbytes == merge.nbytes || merge.nbytes > UINT32_MAX)
         return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf), (int64_t)r->merges->offset,
                          "merge %zu has no space between two tokens", i);
-    uint32_t left_nbytes = (uint32_t)(space - merge.data);
     *out = (struct rmli_merge_text){.left = merge.data,
-                                    .right = space + 1,
-                                    .left_nbytes = left_nbytes,
-                                    .right_nbytes = (uint32_t)merge.nbytes - left_nbytes - 1};
+                                    .right = merge.data + left_nbytes + 1,
+                                    .left_nbytes = (uint32_t)left_nbytes,
+                                    .right_nbytes = (uint32_t)(merge.nbytes - left_nbytes - 1)};
     return true;
 }
 
@@ -306,8 +322,8 @@ static int compare_lines(const void *left, const void *right)
 
 /* SHA-256 of the sorted lines "<sha256>  <key>\n" over the values of tokenizer.ggml.*, each as its
  * bytes stand in the file. */
-static bool hash_keys(const struct rmli_gguf *gguf, char hex_of_all[RMLI_SHA256_HEX_NBYTES],
-                      struct rml_error *err)
+bool rmli_tokenizer_hash_gguf(const struct rmli_gguf *gguf, char hex_of_all[RMLI_SHA256_HEX_NBYTES],
+                              struct rml_error *err)
 {
     enum { PREFIX = 15, LINE = 256, MAX_LINES = 64 };
     char lines[MAX_LINES][LINE];
@@ -330,41 +346,6 @@ static bool hash_keys(const struct rmli_gguf *gguf, char hex_of_all[RMLI_SHA256_
     ok = ok && rmli_sha256_bytes(all.data ? all.data : "", all.n, hex_of_all, err);
     free(all.data);
     return ok;
-}
-
-/* Hashing takes a seventh of the time and needs nothing but the file, so that it goes on beside the
- * rest; without a thread for it, afterwards. */
-struct hashing {
-    const struct rmli_gguf *gguf;
-    pthread_t thread;
-    bool threaded, ok;
-    char hex[RMLI_SHA256_HEX_NBYTES];
-    struct rml_error err;
-};
-
-static void *run_hashing(void *arg)
-{
-    struct hashing *hashing = arg;
-    hashing->ok = hash_keys(hashing->gguf, hashing->hex, &hashing->err);
-    return NULL;
-}
-
-static void start_hashing(struct hashing *hashing, const struct rmli_gguf *gguf)
-{
-    *hashing = (struct hashing){.gguf = gguf, .err = RML_ERROR_INIT};
-    hashing->threaded = pthread_create(&hashing->thread, NULL, run_hashing, hashing) == 0;
-}
-
-static bool finish_hashing(struct hashing *hashing, char hex[RMLI_SHA256_HEX_NBYTES],
-                           struct rml_error *err)
-{
-    if (hashing->threaded)
-        pthread_join(hashing->thread, NULL);
-    else
-        run_hashing(hashing);
-    memcpy(hex, hashing->hex, RMLI_SHA256_HEX_NBYTES);
-    return hashing->ok ||
-           rmli_fail(err, hashing->err.code, NULL, hashing->err.offset, "%s", hashing->err.message);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------------ */
@@ -435,10 +416,9 @@ bool rmli_tokenizer_read_gguf(struct rml_tokenizer *t, const struct rmli_gguf *g
 {
     struct rml_error inner = RML_ERROR_INIT;
     struct reader r = {.t = t, .gguf = gguf, .err = &inner, .unk_id = -1};
-    struct hashing hashing;
-    start_hashing(&hashing, gguf);
     bool ok = read_all(&r, pre);
-    ok = finish_hashing(&hashing, t->content_sha256, &inner) && ok;
+    if (ok)
+        t->source.gguf = rmli_gguf_share(gguf);
     rmli_free(r.entries);
     if (!ok)
         rmli_fail(err, inner.code, inner.file[0] ? inner.file : rmli_gguf_path(gguf), inner.offset,

@@ -8,8 +8,6 @@
 
 #include <locale.h>
 
-#include "base/mapped_file.h"
-#include "files/content_hash.h"
 #include "files/json_cursor.h"
 #include "text/growing.h"
 #include "text/json_parts.h"
@@ -487,6 +485,28 @@ static bool read_members(struct reader *r)
     return !r->c.failed && rmli_json_end(&r->c);
 }
 
+/* SHA-256 of the sorted lines "<sha256>  <name>\n" of the two files. */
+bool rmli_tokenizer_hash_files(const struct rmli_mapped_file *json,
+                               const struct rmli_mapped_file *config,
+                               char hex_of_all[RMLI_SHA256_HEX_NBYTES], struct rml_error *err)
+{
+    char lines[256], hex[2][RMLI_SHA256_HEX_NBYTES];
+    bool has_config = config->path != NULL;
+    if (!rmli_sha256_bytes(json->data, json->nbytes, hex[0], err) ||
+        (has_config && !rmli_sha256_bytes(config->data, config->nbytes, hex[1], err)))
+        return false;
+    size_t n = 0;
+    bool config_first = has_config && memcmp(hex[1], hex[0], 64) < 0;
+    for (int i = 0; i < 2; i++) {
+        int which = config_first ? !i : i;
+        const char *name = which ? "tokenizer_config.json" : "tokenizer.json";
+        if (which && !has_config)
+            continue;
+        n += (size_t)snprintf(lines + n, sizeof lines - n, "%s  %s\n", hex[which], name);
+    }
+    return rmli_sha256_bytes(lines, n, hex_of_all, err);
+}
+
 static void finish_pipeline(struct rmli_pipeline *pipeline)
 {
     /* ByteLevel at the end that neither splits nor prepends says only what the vocabulary's
@@ -501,16 +521,16 @@ bool rmli_tokenizer_read_json(struct rml_tokenizer *t, const char *path, const c
                               struct rml_error *err)
 {
     struct rml_error inner = RML_ERROR_INIT;
-    struct rmli_mapped_file file = {0}, config_file = {0};
     struct rmli_tokenizer_config config = {.add_bos = -1, .add_eos = -1};
     struct reader r = {.t = t, .unk_id = -1};
-    bool ok = rmli_mapped_file_init(&file, path, &inner) &&
-              (!config_path || rmli_mapped_file_init(&config_file, config_path, &inner));
+    struct rmli_mapped_file *file = &t->source.json;
+    bool ok = rmli_mapped_file_init(file, path, &inner) &&
+              (!config_path || rmli_mapped_file_init(&t->source.config, config_path, &inner));
     r.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (ok && !r.plain)
         ok = rmli_fail(&inner, RML_NO_MEMORY, path, -1, "no memory for a locale");
     if (ok) {
-        r.c = (struct rmli_json_cursor){.in = {.data = file.data, .nbytes = file.nbytes},
+        r.c = (struct rmli_json_cursor){.in = {.data = file->data, .nbytes = file->nbytes},
                                         .file = path,
                                         .strings = &r.strings,
                                         .err = &inner};
@@ -518,8 +538,7 @@ bool rmli_tokenizer_read_json(struct rml_tokenizer *t, const char *path, const c
               rmli_tokenizer_config_read(&config, config_path, &r.strings, &inner)) &&
              read_members(&r);
         finish_pipeline(&t->pipeline);
-        ok = ok && build(&r, &config) && rmli_tokenizer_config_apply(&config, t) &&
-             rmli_tokenizer_hash_files(t, &file, config_path ? &config_file : NULL, &inner);
+        ok = ok && build(&r, &config) && rmli_tokenizer_config_apply(&config, t);
     }
     if (!ok)
         rmli_fail(err, inner.code, inner.file[0] ? inner.file : path, inner.offset, "%s",
@@ -533,7 +552,5 @@ bool rmli_tokenizer_read_json(struct rml_tokenizer *t, const char *path, const c
     rmli_free(r.scores);
     rmli_free(r.merges);
     rmli_arena_release(&r.strings);
-    rmli_mapped_file_release(&file);
-    rmli_mapped_file_release(&config_file);
     return ok;
 }

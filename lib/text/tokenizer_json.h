@@ -40,8 +40,4 @@ bool rmli_tokenizer_config_read(struct rmli_tokenizer_config *config, const char
 bool rmli_tokenizer_config_apply(struct rmli_tokenizer_config *config, struct rml_tokenizer *t);
 void rmli_tokenizer_config_release(struct rmli_tokenizer_config *config);
 
-/* config may be NULL. */
-bool rmli_tokenizer_hash_files(struct rml_tokenizer *t, const struct rmli_mapped_file *json,
-                               const struct rmli_mapped_file *config, struct rml_error *err);
-
 #endif

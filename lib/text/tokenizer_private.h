@@ -2,6 +2,8 @@
 #ifndef RML_TEXT_TOKENIZER_PRIVATE_H
 #define RML_TEXT_TOKENIZER_PRIVATE_H
 
+#include "files/content_hash.h"
+#include "files/gguf.h"
 #include "text/added_tokens.h"
 #include "text/token_decoder.h"
 #include "text/pipeline.h"
@@ -22,7 +24,11 @@ struct rml_tokenizer {
     int32_t bos, eos;       /* or -1 */
     bool replace_each_byte; /* of ill-formed UTF-8 */
 
-    char content_sha256[65];
+    /* What it was read from, kept to be hashed when somebody asks: one or the other. */
+    struct {
+        struct rmli_gguf *gguf;
+        struct rmli_mapped_file json, config;
+    } source;
     char *chat_template; /* or NULL; owned, malloc */
 };
 
@@ -54,12 +60,16 @@ bool rmli_section_init(struct rmli_section *section, struct rmli_run *run, const
                        size_t at, size_t nbytes, const struct rmli_trust *trust);
 void rmli_section_release(struct rmli_section *section);
 
-struct rmli_gguf;
 bool rmli_tokenizer_read_gguf(struct rml_tokenizer *t, const struct rmli_gguf *gguf,
                               const char *pre, struct rml_error *err);
 /* config_path may be NULL. */
 bool rmli_tokenizer_read_json(struct rml_tokenizer *t, const char *path, const char *config_path,
                               struct rml_error *err);
+bool rmli_tokenizer_hash_gguf(const struct rmli_gguf *gguf, char hex[RMLI_SHA256_HEX_NBYTES],
+                              struct rml_error *err);
+bool rmli_tokenizer_hash_files(const struct rmli_mapped_file *json,
+                               const struct rmli_mapped_file *config, /* mapped or all zero */
+                               char hex[RMLI_SHA256_HEX_NBYTES], struct rml_error *err);
 /* Of the chat_template.jinja beside tokenizer.json, if there is one. */
 bool rmli_tokenizer_read_template(struct rml_tokenizer *t, const char *path, struct rml_error *err);
 

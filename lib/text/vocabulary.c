@@ -3,6 +3,7 @@
  */
 #include "text/vocabulary.h"
 
+#include "text/tokenizer_private.h"
 #include "text/unicode.h"
 
 uint32_t rmli_bytelevel_code_point(uint8_t byte)
@@ -22,8 +23,8 @@ static bool strings_init(struct rmli_strings *s, size_t n, size_t nbytes, struct
         return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
                          "the vocabulary's strings have %zu bytes, expected less than 2^32",
                          nbytes);
-    s->data = rmli_alloc(nbytes + 1, 1, err);
-    s->offsets = rmli_alloc(n + 1, sizeof *s->offsets, err);
+    s->data = rmli_alloc_table(nbytes + 1, 1, err);
+    s->offsets = rmli_alloc_table(n + 1, sizeof *s->offsets, err);
     return s->data && s->offsets;
 }
 
@@ -46,68 +47,67 @@ int64_t rmli_bytelevel_bytes(const char *text, size_t nbytes, char *out)
     return (int64_t)n;
 }
 
-static void insert(struct rmli_vocabulary *v, size_t id, uint64_t hash)
+static void insert(struct rmli_vocabulary *v, size_t id, const struct rmli_packed_key *k)
 {
     size_t nbytes;
     const char *key = rmli_strings_get(&v->keys, id, &nbytes);
-    uint64_t upper = hash >> 32 << 32;
-    size_t i = hash & v->slot_mask;
-    for (; v->slots[i] != 0; i = (i + 1) & v->slot_mask) {
-        if (v->slots[i] >> 32 != hash >> 32)
-            continue;
-        size_t other_nbytes;
-        const char *other = rmli_strings_get(&v->keys, (uint32_t)v->slots[i] - 1, &other_nbytes);
-        if (other_nbytes == nbytes && rmli_equal_bytes(other, key, nbytes)) {
+    size_t i = k->hash & v->slot_mask;
+    for (; v->slots[i].id_plus_1 != 0; i = (i + 1) & v->slot_mask) {
+        if (rmli_slot_fits(&v->slots[i], k) && rmli_slot_is(v, &v->slots[i], key, nbytes)) {
             v->has_equal_keys = true;
             break;
         }
     }
-    v->slots[i] = upper | (id + 1);
+    v->slots[i] = (struct rmli_slot){k->low, k->high, (uint32_t)id + 1};
 }
 
 /* Slots lie all over the table: they are fetched ahead, a batch at a time. */
 static void insert_all(struct rmli_vocabulary *v)
 {
     enum { BATCH = 64 };
-    uint64_t hashes[BATCH];
+    struct rmli_packed_key packed[BATCH];
     for (size_t begin = 0; begin < v->n; begin += BATCH) {
         size_t end = v->n - begin < BATCH ? v->n : begin + BATCH, nbytes;
         for (size_t id = begin; id < end; id++) {
             const char *key = rmli_strings_get(&v->keys, id, &nbytes);
-            hashes[id - begin] = rmli_hash(key, nbytes);
-            __builtin_prefetch(&v->slots[hashes[id - begin] & v->slot_mask], 1);
+            packed[id - begin] = rmli_pack_key(key, nbytes);
+            __builtin_prefetch(&v->slots[packed[id - begin].hash & v->slot_mask], 1);
         }
         for (size_t id = begin; id < end; id++)
             if (v->in_model[id])
-                insert(v, id, hashes[id - begin]);
+                insert(v, id, &packed[id - begin]);
     }
 }
 
-static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
-                      size_t n_entries, uint32_t *by_id, struct rml_error *err)
+static const struct rmli_token_entry no_entry = {.kind = RML_TOKEN_UNUSED};
+
+/* The entry of an id. by_id is NULL when each entry's place is its id. */
+static const struct rmli_token_entry *entry_of(const struct rmli_token_entry *entries,
+                                               const uint32_t *by_id, size_t id)
 {
-    size_t total_nbytes = 0;
-    for (size_t i = 0; i < n_entries; i++)
-        by_id[entries[i].id] = (uint32_t)i + 1;
+    if (!by_id)
+        return &entries[id];
+    return by_id[id] ? &entries[by_id[id] - 1] : &no_entry;
+}
+
+static bool fill_text(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
+                      const uint32_t *by_id, struct rml_error *err)
+{
+    size_t total_nbytes = 0, offset = 0;
     for (size_t id = 0; id < v->n; id++)
-        total_nbytes += by_id[id] ? entries[by_id[id] - 1].nbytes : 0;
+        total_nbytes += entry_of(entries, by_id, id)->nbytes;
     if (!strings_init(&v->text, v->n, total_nbytes, err))
         return false;
-    size_t offset = 0;
     for (size_t id = 0; id < v->n; id++) {
+        const struct rmli_token_entry *e = entry_of(entries, by_id, id);
         v->text.offsets[id] = (uint32_t)offset;
-        v->kinds[id] = RML_TOKEN_UNUSED;
-        v->in_model[id] = 0;
-        v->scores[id] = 0;
-        if (by_id[id]) {
-            const struct rmli_token_entry *e = &entries[by_id[id] - 1];
-            if (e->nbytes > 0)
-                memcpy(v->text.data + offset, e->text, e->nbytes);
-            offset += e->nbytes;
-            v->kinds[id] = e->kind;
-            v->in_model[id] = e->in_model;
+        v->kinds[id] = e->kind;
+        v->in_model[id] = e->in_model;
+        if (v->scores)
             v->scores[id] = e->score;
-        }
+        if (e->nbytes > 0)
+            memcpy(v->text.data + offset, e->text, e->nbytes);
+        offset += e->nbytes;
     }
     v->text.offsets[v->n] = (uint32_t)offset;
     return true;
@@ -126,11 +126,15 @@ static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
             const char *text = rmli_strings_get(&v->text, id, &nbytes);
             int64_t n = rmli_bytelevel_bytes(text, nbytes, v->keys.data + offset);
             v->keys.offsets[id] = (uint32_t)offset;
-            /* With a character outside the alphabet the model can never produce it. */
-            if (n < 0)
+            /* With a character outside the alphabet the model can never produce it, and it
+             * decodes as itself. */
+            if (n < 0) {
+                if (!rmli_tokenizer_is_well_formed(text, nbytes))
+                    return rmli_fail(err, RML_FORMAT, NULL, -1, "token %zu is not UTF-8", id);
+                memcpy(v->keys.data + offset, text, nbytes);
                 v->in_model[id] = 0;
-            else
-                offset += (size_t)n;
+            }
+            offset += n < 0 ? nbytes : (size_t)n;
         }
         v->keys.offsets[v->n] = (uint32_t)offset;
     }
@@ -149,24 +153,28 @@ bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_ent
                           size_t n_entries, bool bytelevel, struct rml_error *err)
 {
     *v = (struct rmli_vocabulary){.bytelevel = bytelevel};
+    bool in_order = true;
     for (size_t i = 0; i < n_entries; i++) {
         if (entries[i].id < 0 || (size_t)entries[i].id >= RMLI_MAX_VOCABULARY)
             return rmli_fail(err, RML_FORMAT, NULL, -1, "a token has the id %d, expected 0 to %zu",
                              (int)entries[i].id, RMLI_MAX_VOCABULARY - 1);
         if ((size_t)entries[i].id >= v->n)
             v->n = (size_t)entries[i].id + 1;
+        in_order = in_order && (size_t)entries[i].id == i;
     }
     /* Holes are seen in real files, a few hundred in a row. */
     if (v->n > 2 * n_entries + 65536)
         return rmli_fail(err, RML_FORMAT, NULL, -1,
                          "ids reach %zu with %zu tokens, expected ids without such holes", v->n - 1,
                          n_entries);
-    uint32_t *by_id = rmli_alloc_zeroed(v->n, sizeof *by_id, err);
+    uint32_t *by_id = in_order ? NULL : rmli_alloc_zeroed(v->n, sizeof *by_id, err);
+    for (size_t i = 0; by_id && i < n_entries; i++)
+        by_id[entries[i].id] = (uint32_t)i + 1;
     v->kinds = rmli_alloc(v->n, 1, err);
     v->in_model = rmli_alloc(v->n, 1, err);
-    v->scores = rmli_alloc(v->n, sizeof *v->scores, err);
-    bool ok = by_id && v->kinds && v->in_model && v->scores &&
-              fill_text(v, entries, n_entries, by_id, err) && fill_keys(v, err);
+    v->scores = bytelevel ? NULL : rmli_alloc(v->n, sizeof *v->scores, err);
+    bool ok = (in_order || by_id) && v->kinds && v->in_model && (bytelevel || v->scores) &&
+              fill_text(v, entries, by_id, err) && fill_keys(v, err);
     rmli_free(by_id);
     return ok;
 }
@@ -276,14 +284,16 @@ void rmli_vocabulary_release(struct rmli_vocabulary *v)
     for (size_t i = 0; i < v->n_overrides; i++)
         rmli_free(v->overrides[i].text);
     rmli_free(v->overrides);
+    if (v->pieces.data != v->keys.data) {
+        rmli_free(v->pieces.data);
+        rmli_free(v->pieces.offsets);
+    }
     if (v->keys.data != v->text.data) {
         rmli_free(v->keys.data);
         rmli_free(v->keys.offsets);
     }
     rmli_free(v->text.data);
     rmli_free(v->text.offsets);
-    rmli_free(v->pieces.data);
-    rmli_free(v->pieces.offsets);
     rmli_free(v->kinds);
     rmli_free(v->in_model);
     rmli_free(v->scores);

@@ -9,8 +9,9 @@
  *              elsewhere equal to `text`. Only keys are in the hash table.
  *     piece    what it decodes to in the middle of a text
  *
- * The hash table is open addressing over slots of (upper hash bits, id + 1); a slot that
- * fits is confirmed by comparing bytes.
+ * The hash table is open addressing. A key of up to 11 bytes stands whole in its slot, so that
+ * nearly every look-up reads one place that no cache holds, not three; of a longer key the slot has
+ * the hash, and one that fits is confirmed by comparing bytes.
  */
 #ifndef RML_TEXT_VOCABULARY_H
 #define RML_TEXT_VOCABULARY_H
@@ -27,13 +28,19 @@ struct rmli_strings {
     uint32_t *offsets; /* [n + 1] */
 };
 
+struct rmli_slot {
+    uint64_t low; /* what rmli_pack_key makes of the key */
+    uint32_t high;
+    uint32_t id_plus_1; /* 0: empty */
+};
+
 struct rmli_vocabulary {
     size_t n; /* largest id + 1 */
     bool bytelevel;
-    struct rmli_strings text, keys, pieces; /* keys.data may be text.data */
+    struct rmli_strings text, keys, pieces; /* keys may be text, pieces may be keys */
     uint8_t *kinds;                         /* [n] enum rml_token_kind */
     uint8_t *in_model;                      /* [n] 1: the model may produce it */
-    float *scores;                          /* [n], or NULL */
+    float *scores;                          /* [n], or NULL: byte-level */
 
     /* Tokens that decode as another text than theirs (added tokens, normalised), by id. */
     struct rmli_text_override {
@@ -44,7 +51,7 @@ struct rmli_vocabulary {
     } * overrides;
     size_t n_overrides, overrides_capacity;
 
-    uint64_t *slots; /* hash table of keys of tokens that are in the model */
+    struct rmli_slot *slots; /* hash table of keys of tokens that are in the model */
     size_t slot_mask;
     bool has_equal_keys; /* of two such tokens; then only one of them can be found */
 };
@@ -136,35 +143,53 @@ static inline uint64_t rmli_mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* A hash of n bytes, in the manner of wyhash: each multiplication folds 16 bytes, and
+#define RMLI_HASH_K0 0xa0761d6478bd642f
+#define RMLI_HASH_K1 0xe7037ed1a0b428db
+
+/* A hash of n > 8 bytes, in the manner of wyhash: each multiplication folds 16 bytes, and
  * overlapping loads take the tail. */
-static inline uint64_t rmli_hash(const char *p, size_t n)
+static inline uint64_t rmli_hash_long(const char *p, size_t n)
 {
-    const uint64_t k0 = 0xa0761d6478bd642f, k1 = 0xe7037ed1a0b428db;
-    uint64_t seed = k0 ^ n, a, b;
-    if (n <= 16) {
-        if (n >= 8) {
-            a = rmli_load64(p);
-            b = rmli_load64(p + n - 8);
-        } else if (n >= 4) {
-            a = rmli_load32(p);
-            b = rmli_load32(p + n - 4);
-        } else if (n > 0) {
-            a = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[n >> 1] << 8 |
-                (uint8_t)p[n - 1];
-            b = 0;
-        } else {
-            a = b = 0;
-        }
-        return rmli_mix(k1 ^ n, rmli_mix(a ^ k1, b ^ seed));
-    }
+    uint64_t seed = RMLI_HASH_K0 ^ n;
     size_t left = n;
-    const char *q = p;
+    const char *q = p, *last = n <= 16 ? p : p + n - 16;
     for (; left > 16; left -= 16, q += 16)
-        seed = rmli_mix(rmli_load64(q) ^ k1, rmli_load64(q + 8) ^ seed);
-    a = rmli_load64(p + n - 16);
-    b = rmli_load64(p + n - 8);
-    return rmli_mix(k1 ^ n, rmli_mix(a ^ k1, b ^ seed));
+        seed = rmli_mix(rmli_load64(q) ^ RMLI_HASH_K1, rmli_load64(q + 8) ^ seed);
+    uint64_t a = rmli_load64(last), b = rmli_load64(p + n - 8);
+    return rmli_mix(RMLI_HASH_K1 ^ n, rmli_mix(a ^ RMLI_HASH_K1, b ^ seed));
+}
+
+/* A key as the table compares it: up to 11 bytes in order and their number in the uppermost byte,
+ * which no longer key has; of that, the hash. */
+#define RMLI_WHOLE_KEY_NBYTES 11
+struct rmli_packed_key {
+    uint64_t low, hash;
+    uint32_t high;
+};
+
+static inline struct rmli_packed_key rmli_pack_key(const char *p, size_t n)
+{
+    struct rmli_packed_key k;
+    if (n > RMLI_WHOLE_KEY_NBYTES) {
+        k.low = k.hash = rmli_hash_long(p, n);
+        k.high = 0xff000000 | ((uint32_t)n & 0xffffff);
+        return k;
+    }
+    k.high = (uint32_t)n << 24;
+    if (n >= 8) {
+        k.low = rmli_load64(p);
+        /* The last n - 8 bytes; by two shifts, as one of 64 bits is none. */
+        k.high |= (uint32_t)(rmli_load64(p + n - 8) >> 8 >> (120 - 8 * n));
+    } else if (n >= 4) {
+        k.low = rmli_load32(p) | rmli_load32(p + n - 4) << (8 * (n - 4));
+    } else if (n > 0) {
+        k.low = (uint64_t)(uint8_t)p[0] | (uint64_t)(uint8_t)p[n >> 1] << (8 * (n >> 1)) |
+                (uint64_t)(uint8_t)p[n - 1] << (8 * (n - 1));
+    } else {
+        k.low = 0;
+    }
+    k.hash = rmli_mix(k.low ^ RMLI_HASH_K1, k.high ^ RMLI_HASH_K0);
+    return k;
 }
 
 static inline const char *rmli_strings_get(const struct rmli_strings *s, size_t i, size_t *nbytes)
@@ -173,21 +198,31 @@ static inline const char *rmli_strings_get(const struct rmli_strings *s, size_t 
     return s->data + s->offsets[i];
 }
 
-static inline int32_t rmli_vocabulary_find_hashed(const struct rmli_vocabulary *v, const char *key,
-                                                  size_t nbytes, uint64_t hash)
+static inline bool rmli_slot_fits(const struct rmli_slot *slot, const struct rmli_packed_key *k)
 {
-    uint32_t fingerprint = (uint32_t)(hash >> 32);
-    for (size_t i = hash & v->slot_mask;; i = (i + 1) & v->slot_mask) {
-        uint64_t slot = v->slots[i];
-        if (slot == 0)
+    return slot->low == k->low && slot->high == k->high;
+}
+
+/* Whether the token of a slot that fits has that key. */
+static inline bool rmli_slot_is(const struct rmli_vocabulary *v, const struct rmli_slot *slot,
+                                const char *key, size_t nbytes)
+{
+    if (nbytes <= RMLI_WHOLE_KEY_NBYTES)
+        return true;
+    size_t other_nbytes;
+    const char *other = rmli_strings_get(&v->keys, slot->id_plus_1 - 1, &other_nbytes);
+    return other_nbytes == nbytes && rmli_equal_bytes(other, key, nbytes);
+}
+
+static inline int32_t rmli_vocabulary_find_packed(const struct rmli_vocabulary *v, const char *key,
+                                                  size_t nbytes, const struct rmli_packed_key *k)
+{
+    for (size_t i = k->hash & v->slot_mask;; i = (i + 1) & v->slot_mask) {
+        const struct rmli_slot *slot = &v->slots[i];
+        if (slot->id_plus_1 == 0)
             return -1;
-        if ((uint32_t)(slot >> 32) != fingerprint)
-            continue;
-        uint32_t id = (uint32_t)slot - 1;
-        uint32_t offset = v->keys.offsets[id];
-        if (v->keys.offsets[id + 1] - offset == nbytes &&
-            rmli_equal_bytes(v->keys.data + offset, key, nbytes))
-            return (int32_t)id;
+        if (rmli_slot_fits(slot, k) && rmli_slot_is(v, slot, key, nbytes))
+            return (int32_t)slot->id_plus_1 - 1;
     }
 }
 
@@ -195,7 +230,8 @@ static inline int32_t rmli_vocabulary_find_hashed(const struct rmli_vocabulary *
 static inline int32_t rmli_vocabulary_find(const struct rmli_vocabulary *v, const char *key,
                                            size_t nbytes)
 {
-    return rmli_vocabulary_find_hashed(v, key, nbytes, rmli_hash(key, nbytes));
+    struct rmli_packed_key packed = rmli_pack_key(key, nbytes);
+    return rmli_vocabulary_find_packed(v, key, nbytes, &packed);
 }
 
 /* The key of a text into `out` (nbytes long); its length, or -1 when no key can be so. */

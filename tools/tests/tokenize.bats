@@ -277,6 +277,31 @@ END
     [ "$status" -eq 1 ]
 }
 
+@test "a link in a folder whose file is missing is an error that says so" {
+    unpack bytelevel
+    for name in tokenizer.json tokenizer_config.json chat_template.jinja; do
+        rm -rf folder && mkdir folder
+        cp tokenizer.json folder/
+        ln -sf ../../blobs/0123abcd folder/$name
+        try rml-tokenize folder a
+        [ "$status" -ne 0 ]
+        [ "$stderr" = "rml-tokenize: folder/$name: is a link to '../../blobs/0123abcd', and the file it leads to is missing" ]
+    done
+    try rml-tokenize folder/chat_template.jinja a
+    [[ $stderr == *"is a link to '../../blobs/0123abcd'"* ]]
+}
+
+@test "a measurement takes the same names as rml-tokenize" {
+    unpack bytelevel
+    mv tokenizer.json vocabulary # known by its contents
+    mkdir folder && cp vocabulary folder/tokenizer.json
+    for name in vocabulary folder; do
+        run rml-bench tokenizer $name --no-db --reps 21 --size 2000 --direction encode --json
+        [ "$status" -eq 0 ]
+        [[ $output == *'"status": "pass"'* ]]
+    done
+}
+
 @test "a folder needs no weights for its tokenizer, but a model does" {
     toy=$RML_SOURCE_DIR/goldens/fixtures/llama-text
     mkdir folder

@@ -35,6 +35,16 @@ def trained(kind):
         t.train_from_iterator(LINES * 3, trainers.BpeTrainer(
             vocab_size=330, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
         return t
+    if kind == "gaps":  # an alphabet that lacks most bytes
+        t = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+        t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        t.decoder = decoders.ByteLevel()
+        special = ["<unk>"] + [f"<0x{b:02X}>" for b in range(256)]
+        t.train_from_iterator(LINES * 3, trainers.BpeTrainer(vocab_size=360, special_tokens=special,
+                                                            show_progress=False))
+        data = json.loads(t.to_str())
+        data["added_tokens"] = data["added_tokens"][:1]
+        return Tokenizer.from_str(json.dumps(data))
     if kind in ("fallback", "unknown"):
         t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=kind == "fallback"))
         t.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
@@ -166,6 +176,12 @@ def main():
                 decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 2, 0)]))})]
     write("fallback", trained("fallback"), more + metas)
     write("unknown", trained("unknown"), more[:4] + metas + [("no unk", {"model": {"unk_token": None}})])
+    plain, fused = {"byte_fallback": False}, {"fuse_unk": True}
+    write("gaps", trained("gaps"), [
+        ("fused", {"model": fused}), ("no fallback", {"model": plain}),
+        ("no fallback, fused", {"model": {**plain, **fused}}), ("no unk", {"model": {"unk_token": None}}),
+        ("neither", {"model": {**plain, "unk_token": None}}),
+        ("empty sequence", {"decoder": part(decoders.Sequence([]))})])
     write("unigram", trained("unigram"), metas + [("whole text", {"pre_tokenizer": None})])
 
 

@@ -167,7 +167,7 @@ Test(tokenizer, gguf_sentencepiece)
     expect_ids(t, "<s>", 3, RML_PARSE_SPECIAL, "1");
     cr_expect_str_eq(rml_tokenizer_chat_template(t), "x");
     char hex[65];
-    rml_tokenizer_content_sha256(t, hex);
+    cr_expect(rml_tokenizer_content_sha256(t, hex, &err), "%s", err.message);
     cr_expect_eq(strlen(hex), 64u);
     struct rml_bytes out = {0};
     int32_t ids[] = {1, 8, 8};

@@ -113,3 +113,8 @@ Test(tokenizer_cases, unigram)
 {
     check_file("unigram.json");
 }
+
+Test(tokenizer_cases, bytelevel_that_lacks_bytes)
+{
+    check_file("gaps.json");
+}
