@@ -76,6 +76,10 @@ error_t choice_command_parse(struct choice_command *command, int key, char *arg,
     case ARGP_KEY_END:
         if (!command->file)
             argp_error(state, "expected a checkpoint and a file of items");
+        command->eval_options.selection.draw = command->layout == LAYOUT_HELLASWAG ? DRAW_HELLASWAG
+                                               : command->layout == LAYOUT_WINOGRANDE
+                                                   ? DRAW_WINOGRANDE
+                                                   : DRAW_TICKETS;
         if (command->options.json && command->items_file && strcmp(command->items_file, "-") == 0)
             argp_error(state, "--json and --items - both want standard output");
         return eval_options_parse(&command->eval_options, key, arg, state);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/llama_cpp_draw.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
@@ -86,29 +87,52 @@ static int by_item(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
+/* The first `kept` of `chosen` become a sample of all n, ascending. */
+static bool draw_sample(enum selection_draw draw, uint64_t seed, size_t n, size_t kept,
+                        struct ticket *tickets, size_t *chosen)
+{
+    if (draw == DRAW_TICKETS) {
+        for (size_t i = 0; i < n; i++)
+            tickets[i] = (struct ticket){.draw = mix(mix(seed) ^ i), .item = i};
+        qsort(tickets, n, sizeof *tickets, by_draw);
+    } else {
+        size_t *left = calloc(n, sizeof *left);
+        if (!left)
+            return false;
+        (draw == DRAW_HELLASWAG ? llama_cpp_draw_hellaswag : llama_cpp_draw_winogrande)(
+            (uint32_t)(seed + 1), n, kept, left, chosen);
+        for (size_t i = 0; i < kept; i++)
+            tickets[i].item = chosen[i];
+        free(left);
+    }
+    qsort(tickets, kept, sizeof *tickets, by_item);
+    for (size_t i = 0; i < kept; i++)
+        chosen[i] = tickets[i].item;
+    return true;
+}
+
 bool selection_apply(const struct selection *selection, uint64_t seed, size_t n, size_t **chosen,
                      size_t *n_chosen, struct rml_error *err)
 {
-    struct ticket *tickets = calloc(n + 1, sizeof *tickets);
-    *chosen = calloc(n + 1, sizeof **chosen);
-    *n_chosen = 0;
-    if (!tickets || !*chosen) {
-        free(tickets);
-        free(*chosen);
-        *chosen = NULL;
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to choose from %zu items", n);
-    }
-    for (size_t i = 0; i < n; i++)
-        tickets[i] = (struct ticket){.draw = mix(mix(seed) ^ i), .item = i};
     size_t kept = selection->limit > 0 && selection->limit < n ? selection->limit : n;
-    if (kept < n && !selection->head) {
-        qsort(tickets, n, sizeof *tickets, by_draw);
-        qsort(tickets, kept, sizeof *tickets, by_item);
+    struct ticket *tickets = calloc(n + 1, sizeof *tickets);
+    size_t *items = calloc(n + 1, sizeof *items);
+    *chosen = NULL;
+    *n_chosen = 0;
+    bool ok = tickets && items;
+    for (size_t i = 0; ok && i < kept; i++)
+        items[i] = i;
+    if (ok && kept < n && !selection->head)
+        ok = draw_sample(selection->draw, seed, n, kept, tickets, items);
+    free(tickets);
+    if (!ok) {
+        free(items);
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to choose from %zu items", n);
     }
     for (size_t i = 0; i < kept; i++)
         if (selection->n_shards == 0 || i % selection->n_shards == selection->shard - 1)
-            (*chosen)[(*n_chosen)++] = tickets[i].item;
-    free(tickets);
+            items[(*n_chosen)++] = items[i];
+    *chosen = items;
     return true;
 }
 
@@ -141,7 +165,10 @@ json_t *eval_settings_json(const struct eval_engine *engine, const struct cli_op
         json_object_set_new(json, "tokenizer_sha256", json_string(engine->tokenizer_sha256));
     if (selection->limit > 0) {
         json_object_set_new(json, "limit", json_integer((json_int_t)selection->limit));
-        json_object_set_new(json, "sample", json_string(selection->head ? "head" : "seeded"));
+        json_object_set_new(json, "sample",
+                            json_string(selection->head                   ? "head"
+                                        : selection->draw == DRAW_TICKETS ? "seeded"
+                                                                          : "llama.cpp"));
         json_object_set_new(json, "seed", json_integer((json_int_t)(options->seed & INT64_MAX)));
     }
     if (selection->n_shards > 0)

@@ -10,8 +10,12 @@
 
 struct json_t;
 
+/* How a sample is drawn: by tickets of our own, or as llama.cpp does from its own files. */
+enum selection_draw { DRAW_TICKETS, DRAW_HELLASWAG, DRAW_WINOGRANDE };
+
 /* Which part of the items is scored. */
 struct selection {
+    enum selection_draw draw;
     size_t limit;           /* 0: all */
     bool head;              /* the first `limit` instead of a sample drawn with the seed */
     size_t shard, n_shards; /* shard in [1, n_shards]; n_shards 0: not given */
@@ -48,7 +52,8 @@ error_t eval_options_parse(struct eval_options *options, int key, char *arg,
 
 /*
  * The items that are scored, ascending: of n items first `limit` (a sample without replacement,
- * the same for the same seed and n, on every machine), then the shard's part of those.
+ * the same for the same seed and n, on every machine), then the shard's part of those. With seed
+ * 0 llama.cpp's draws are the ones that it makes.
  * *chosen [*n_chosen] is the caller's to free.
  */
 bool selection_apply(const struct selection *selection, uint64_t seed, size_t n, size_t **chosen,
