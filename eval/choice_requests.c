@@ -65,11 +65,11 @@ static void tell_boundary(struct builder *b, const struct choice_item *item, siz
                  b->file, item->line, choice);
 }
 
-/* Text of choice i behind its context, with the delimiter between. */
-static char *continuation(const struct builder *b, const struct choice_text *choice, bool alone,
-                          size_t *nbytes)
+/* What follows a context: the delimiter and the choice. The choice alone, which
+ * acc_mutual_info needs, has its delimiter too, as lm-eval asks it. */
+static char *continuation(const struct builder *b, const struct choice_text *choice, size_t *nbytes)
 {
-    size_t n_delimiter = alone ? 0 : strlen(b->rules->delimiter);
+    size_t n_delimiter = strlen(b->rules->delimiter);
     char *text = malloc(n_delimiter + choice->nbytes + 1);
     if (!text)
         return NULL;
@@ -84,7 +84,7 @@ static bool encode_choice(struct builder *b, const struct choice_item *item,
                           struct choice_slots *slots, struct rml_error *err)
 {
     size_t nbytes;
-    char *text = continuation(b, &item->choices[i], alone, &nbytes);
+    char *text = continuation(b, &item->choices[i], &nbytes);
     if (!text)
         return no_memory(err);
     struct pair_ids pair;
