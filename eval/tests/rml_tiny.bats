@@ -33,6 +33,24 @@ sql() {
     done
 }
 
+@test "perplexity by each protocol is transformers'" {
+    # transformers in float32, windows of lm-eval's own (eval/tests/make/perplexity_expectations.py)
+    E=$RML_SOURCE_DIR/eval/tests/expected
+    cp "$E/rml-tiny-perplexity.json" want.json
+    while IFS='|' read -r name options; do
+        # shellcheck disable=SC2086 # words
+        rml-eval perplexity "$TINY" "$E/text.txt" --ctx 128 --json $options >got.json
+        sql "SELECT '$name', json_extract(got, '\$.n_scored') = json_extract(want, '\$.\"$name\".n_scored'),
+               abs(json_extract(got, '\$.nll_sum') / json_extract(want, '\$.\"$name\".nll_sum') - 1) < 1e-5
+             FROM f"
+    done >got.txt <<'END'
+llama.cpp 128|
+hf-stride 128 64|--protocol hf-stride
+lm-eval 128|--protocol lm-eval
+END
+    printf '%s|1|1\n' 'llama.cpp 128' 'hf-stride 128 64' 'lm-eval 128' | diff - got.txt
+}
+
 @test "multiple choice: every log-likelihood, and what is picked" {
     for name in order cloze; do
         rml-eval choices "$TINY" "$TINY/$name.jsonl" --items items.jsonl --json >got.json

@@ -3,7 +3,7 @@
 
     perplexity_expectations.py toy goldens/fixtures/llama-text/hf-text eval/tests/expected
     perplexity_expectations.py real CHECKPOINT.gguf eval/tests/expected/NAME.json
-        [--tokenizer tokenizer.json]
+        [--tokenizer tokenizer.json] [--text FILE]
 
 `toy`: the toy with a tokenizer, in float64. Reads text.txt of the output folder; writes perplexity.json and llama_cpp.base. Logits are
 transformers' in float64, window after window as the protocols say; windows of the rolling
@@ -11,14 +11,14 @@ protocol are lm-eval's own (get_rolling_token_windows). llama_cpp.base is a file
 perplexity tool writes it, of distributions that are those of the toy with logits times 0.9;
 kld.json has the divergences of the toy from it, by the formula over the codes of the file.
 
-`real`: a real checkpoint in float32 (log-softmax and sums in float64), as lm_eval_expectations.py
-loads it; the same text, with words and bytes of the rolling protocol alone.
+`real`: a checkpoint, a GGUF or a Hugging Face folder, in float32 (log-softmax and sums in float64),
+as lm_eval_expectations.py loads it; the same text unless --text names another.
 
 Packages: torch, transformers, lm-eval==0.4.13, numpy; for `real` those of lm_eval_expectations.py.
 """
+import argparse
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +26,23 @@ import torch
 import transformers
 from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 
-mode, checkpoint, out = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+EXPECTED = Path(__file__).resolve().parent.parent / "expected"
+parser = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("mode", choices=["toy", "real"])
+parser.add_argument("checkpoint")
+parser.add_argument("out", type=Path)
+parser.add_argument("--tokenizer")
+parser.add_argument("--text", type=Path, default=EXPECTED / "text.txt")
+args = parser.parse_args()
+mode, checkpoint, out = args.mode, args.checkpoint, args.out
 if mode == "toy":
     model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float64)
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
 else:
     from lm_eval_expectations import load
-    model, tokenizer = load(checkpoint, sys.argv[5] if len(sys.argv) > 5 else None)
-text = (Path(__file__).resolve().parent.parent / "expected" / "text.txt").read_text()
+    model, tokenizer = load(checkpoint, args.tokenizer)
+text = args.text.read_text()
 BOS = tokenizer.bos_token_id
 with_special = tokenizer(text).input_ids
 offsets = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
