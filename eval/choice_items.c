@@ -134,8 +134,9 @@ static bool read_gold(const struct text_file *file, const struct text_line *line
         return add_gold(item, (size_t)index, err);
     }
     if (!json_is_string(gold))
-        return text_fail(file, line->number, err,
-                         "field \"%s\" is neither a number, a choice nor an array of them", field);
+        return text_fail(
+            file, line->number, err,
+            "field \"%s\" is neither a number, a choice nor an array of them, expected one", field);
     for (size_t i = 0; i < item->n_choices; i++)
         if (item->choices[i].nbytes == json_string_length(gold) &&
             memcmp(item->choices[i].data, json_string_value(gold), item->choices[i].nbytes) == 0)
@@ -215,7 +216,8 @@ static bool read_answers(const struct text_file *file, const struct text_line *l
         return choice_add_choice(item, json_string_value(gold), json_string_length(gold), err);
     if (!json_is_array(gold))
         return text_fail(file, line->number, err,
-                         "field \"%s\" is neither a string nor an array of strings", fields->gold);
+                         "field \"%s\" is neither a string nor an array of strings, expected one",
+                         fields->gold);
     return choice_read_strings(file, line, gold, fields->gold, item, err);
 }
 

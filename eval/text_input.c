@@ -99,11 +99,12 @@ static bool check_text(const struct text_file *file, bool by_lines, struct rml_e
                              "a carriage return before the line feed found, expected lines that "
                              "end with a line feed alone");
         i += n;
-        bool ends = p[i - n] == '\n' || i == file->nbytes;
-        if (ends && by_lines && i - begin > TEXT_MAX_LINE_NBYTES)
-            return text_fail(file, line, err, "%zu bytes found, expected at most %zu", i - begin,
+        bool fed = p[i - n] == '\n';
+        size_t line_nbytes = i - begin - fed;
+        if (by_lines && (fed || i == file->nbytes) && line_nbytes > TEXT_MAX_LINE_NBYTES)
+            return text_fail(file, line, err, "%zu bytes found, expected at most %zu", line_nbytes,
                              TEXT_MAX_LINE_NBYTES);
-        if (p[i - n] == '\n') {
+        if (fed) {
             line++;
             begin = i;
         }

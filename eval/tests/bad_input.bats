@@ -60,7 +60,7 @@ load eval_run
     printf '\xef\xbb\xbf%s\n' "$good" >bom.jsonl
     refused bom.jsonl "line 1: a byte order mark found, expected UTF-8 text that begins without one"
     { printf '%s\n{"context": "' "$good"; head -c 100000000 /dev/zero | tr '\0' a; printf '"}\n'; } >long.jsonl
-    refused long.jsonl "line 2: 100000016 bytes found, expected at most 67108864"
+    refused long.jsonl "line 2: 100000015 bytes found, expected at most 67108864"
     : >none.jsonl
     refused none.jsonl "no item found, expected one a line"
     refused nosuch.jsonl "cannot be opened"
@@ -77,6 +77,53 @@ load eval_run
     [ "$status" -eq 1 ]
     [[ $stderr == *"t.txt: no token to score found"* ]]
     [ ! -e "$RML_DB" ]
+}
+
+@test "malformed lines are refused alike by choices, loglik, generate and perplexity" {
+    { printf '{"x": "'; head -c 100000000 /dev/zero | tr '\0' a; printf '"}\n'; } >long_line
+    while IFS='|' read -r command good field what; do
+        refused() { # EXPECTED: of bad.jsonl
+            # shellcheck disable=SC2086 # words
+            try rml-eval ${command/FILE/bad.jsonl} --json
+            echo "$command: expected $1; got $stderr"
+            [ "$status" -eq 1 ]
+            [[ $stderr == "rml-eval: bad.jsonl: $1"* ]]
+            [[ $stderr == *expected* ]]
+            [[ $output == *'"error"'*'"file": "bad.jsonl"'* ]]
+            [ ! -e "$RML_DB" ]
+        }
+        while IFS='^' read -r line expected; do
+            printf '%s\n%b\n' "$good" "$line" >bad.jsonl
+            refused "line 2: $expected"
+        done <<END
+{"$field": ^unexpected token near end of file
+{"$field": "a",}^string or '}' expected near '}'
+{"$field": "a"} x^end of file expected near 'x'
+["$field"]^a JSON value that is no object found, expected an object
+"$field"^a JSON value that is no object found, expected an object
+{}^no field "$field" found, expected $what
+{"$field": 7}^field "$field" is no
+{"$field": "a", "$field": "a"}^duplicate object key
+{"$field": "\\\\ud800"}^invalid Unicode
+{"$field": "\\xff"}^byte 0xff at
+{"$field": "\\xc3\\x28"}^byte 0xc3 at
+{"$field": "\\xed\\xa0\\x80"}^byte 0xed at
+{"$field": "\\0"}^a NUL at byte
+END
+        { printf '%s\n' "$good" && cat long_line; } >bad.jsonl
+        refused "line 2: 100000009 bytes found, expected at most 67108864"
+        printf '%s\r\n' "$good" >bad.jsonl
+        refused "line 1: a carriage return before the line feed found, expected lines that end with a line feed alone"
+        printf '\xef\xbb\xbf%s\n' "$good" >bad.jsonl
+        refused "line 1: a byte order mark found, expected UTF-8 text that begins without one"
+        : >bad.jsonl
+        refused "no "
+    done <<END
+choices $TOY FILE|{"context": "a", "choices": ["b", "c"], "gold": 0}|context|a string
+loglik $TOY FILE|{"context": "a", "continuation": "b"}|context|a string
+generate $TOY FILE|{"context": "a"}|context|a string
+perplexity $TOY FILE --documents jsonl|{"text": "a b"}|text|a string
+END
 }
 
 @test "a bad command line exits 2 and prints nothing on stdout" {

@@ -189,12 +189,12 @@ static void expect_flat(void run(struct fixture *, size_t))
     tear_down(&f);
 }
 
-Test(logit_memory, of_a_scored_window_does_not_grow_with_its_length)
+Test(logit_memory, n_ctx_times_n_vocab_overflow_at_long_context)
 {
     expect_flat(score_window);
 }
 
-Test(logit_memory, of_a_divergence_does_not_grow_with_the_window)
+Test(logit_memory, ctx_times_vocab_memory_of_a_divergence)
 {
     expect_flat(compare_window);
 }
