@@ -177,11 +177,18 @@ static struct cli_table *make_table(const struct compare_report *r)
     return table;
 }
 
+/* "3545059d hf-text f32/f32:f32"; of another program's run only what is known. */
 static void side_words(const json_t *of, char *words, size_t nbytes)
 {
-    snprintf(words, nbytes, "%.8s %s%s%s %s/%s:%s", text_of(of, "run"), text_of(of, "model"),
-             *text_of(of, "label") ? " " : "", text_of(of, "label"), text_of(of, "arithmetic"),
-             text_of(of, "k_dtype"), text_of(of, "v_dtype"));
+    const char *model = text_of(of, "model"), *label = text_of(of, "label");
+    const char *arithmetic = text_of(of, "arithmetic");
+    char settings[64] = "";
+    if (*arithmetic)
+        snprintf(settings, sizeof settings, " %.16s/%.16s:%.16s", arithmetic,
+                 text_of(of, "k_dtype"), text_of(of, "v_dtype"));
+    snprintf(words, nbytes, "%.8s%s%s%s%s%s%s", text_of(of, "run"), *model ? " " : "", model,
+             *label ? " " : "", label, settings,
+             strcmp(text_of(of, "kind"), "import") == 0 ? " (imported)" : "");
 }
 
 /* ---- Items that flipped ------------------------------------------------------------------------------ */

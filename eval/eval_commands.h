@@ -11,5 +11,6 @@ int eval_kld_main(int argc, char **argv);
 int eval_generate_main(int argc, char **argv);
 int eval_compare_main(int argc, char **argv);
 int eval_gate_main(int argc, char **argv);
+int eval_import_main(int argc, char **argv);
 
 #endif

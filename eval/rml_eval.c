@@ -14,6 +14,7 @@ int main(int argc, char **argv)
         {"kld", "how far a checkpoint's distributions are from a base's", eval_kld_main},
         {"compare", "two runs on the same items, paired", eval_compare_main},
         {"gate", "is a run not worse than another by more than a margin", eval_gate_main},
+        {"import", "runs of lm-eval into the database", eval_import_main},
         {0},
     };
     static const struct cli_program program = {

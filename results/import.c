@@ -296,7 +296,7 @@ static bool insert_all(struct import *import, struct store *store,
         import->rows[i].what.model_id = model_id;
         ok = insert_row(import, store, run_id, &import->rows[i]);
     }
-    return ok;
+    return ok && (!import->insert_more || import->insert_more(store, run_id, import->user));
 }
 
 bool import_store(struct import *import, struct store *store, const struct import_options *options,

@@ -55,6 +55,10 @@ struct import {
     json_t *facts; /* what else is told of machine and build: an object of strings */
     char **texts;  /* owned, below */
     size_t n_texts;
+
+    /* Rows of other tables, inserted in the same transaction; NULL: none. */
+    bool (*insert_more)(struct store *store, int64_t run_id, void *user);
+    void *user;
 };
 
 /* Each fills rows and facts, at least one row; false with the place of what is wrong. */

@@ -193,10 +193,10 @@ struct store_eval_item {
     size_t n_tokens;
     const double *token_extra; /* [n_extra], see schema_v3_eval.c; NULL: none */
     size_t n_extra;
-    double loglik; /* their sum */
-    int64_t n_truncated;
-    int is_greedy;   /* 0, 1; negative: does not apply */
-    int64_t wall_ns; /* negative: not known */
+    double loglik;       /* their sum */
+    int64_t n_truncated; /* negative: not known */
+    int is_greedy;       /* 0, 1; negative: does not apply */
+    int64_t wall_ns;     /* negative: not known */
 };
 
 /* Stores n items and moves the run's heartbeat, in ONE transaction: all or none. */
@@ -246,6 +246,32 @@ struct store_eval_metric {
 bool store_add_eval_metrics(struct store *store, int64_t run_id,
                             const struct store_eval_metric *metrics, size_t n,
                             struct rml_error *err);
+
+/* What another program has evaluated, read from one of its files. */
+struct store_eval_import {
+    const char *program; /* "lm-eval"; part of the run's identity, as the file's bytes are */
+    const char *file;    /* its name */
+    const void *data;    /* [nbytes] */
+    size_t nbytes;
+    const char *label; /* NULL: none */
+    int argc;
+    char *const *argv;
+    int64_t measured_ns; /* since 1970; -1: not told */
+    const struct store_eval *evals;
+    size_t n_evals;
+    const struct store_eval_doc *docs;
+    size_t n_docs;
+    const struct store_eval_item *items;
+    size_t n_items;
+    const struct store_eval_metric *metrics;
+    size_t n_metrics;
+};
+/*
+ * Stores it as a run of kind `import`, all or nothing, unless it is there: the uuid is made from
+ * the program and the bytes. *known: it was there, and nothing was stored.
+ */
+bool store_import_eval(struct store *store, const struct store_eval_import *what, char uuid[37],
+                       bool *known, struct rml_error *err);
 
 /* ---- Reading evaluations back ---------------------------------------------- */
 

@@ -42,8 +42,8 @@ int64_t store_add_eval(struct store *store, int64_t run_id, const struct store_e
 
 /* ---- Items ----------------------------------------------------------------------------- */
 
-static bool insert_items(struct store *store, int64_t run_id, const struct store_eval_item *items,
-                         size_t n, struct rml_error *err)
+bool store_insert_eval_items(struct store *store, int64_t run_id,
+                             const struct store_eval_item *items, size_t n, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store,
@@ -62,7 +62,7 @@ static bool insert_items(struct store *store, int64_t run_id, const struct store
         query_blob(&q, item->token_extra, item->n_extra * sizeof *item->token_extra);
         query_int(&q, (int64_t)item->n_tokens);
         query_real(&q, item->loglik);
-        query_int(&q, item->n_truncated);
+        query_count(&q, item->n_truncated);
         query_count(&q, item->is_greedy);
         query_count(&q, item->wall_ns);
         query_run(&q);
@@ -77,7 +77,8 @@ bool store_add_eval_items(struct store *store, int64_t run_id, const struct stor
         return true;
     if (!store_begin(store, "storing scores", err))
         return false;
-    bool ok = insert_items(store, run_id, items, n, err) && store_heartbeat(store, run_id, err);
+    bool ok = store_insert_eval_items(store, run_id, items, n, err) &&
+              store_heartbeat(store, run_id, err);
     return store_end(store, ok, "storing scores", err);
 }
 
@@ -209,6 +210,13 @@ static bool insert_doc_metrics(struct store *store, int64_t run_id,
     return query_release(&q, "storing figures of documents", err);
 }
 
+bool store_insert_eval_docs(struct store *store, int64_t run_id, const struct store_eval_doc *docs,
+                            size_t n, struct rml_error *err)
+{
+    return insert_docs(store, run_id, docs, n, err) &&
+           insert_doc_metrics(store, run_id, docs, n, err);
+}
+
 bool store_add_eval_docs(struct store *store, int64_t run_id, const struct store_eval_doc *docs,
                          size_t n, struct rml_error *err)
 {
@@ -216,19 +224,14 @@ bool store_add_eval_docs(struct store *store, int64_t run_id, const struct store
         return true;
     if (!store_begin(store, "storing documents", err))
         return false;
-    bool ok =
-        insert_docs(store, run_id, docs, n, err) && insert_doc_metrics(store, run_id, docs, n, err);
+    bool ok = store_insert_eval_docs(store, run_id, docs, n, err);
     return store_end(store, ok, "storing documents", err);
 }
 
-bool store_add_eval_metrics(struct store *store, int64_t run_id,
-                            const struct store_eval_metric *metrics, size_t n,
-                            struct rml_error *err)
+bool store_insert_eval_metrics(struct store *store, int64_t run_id,
+                               const struct store_eval_metric *metrics, size_t n,
+                               struct rml_error *err)
 {
-    if (!store || n == 0)
-        return true;
-    if (!store_begin(store, "storing figures", err))
-        return false;
     struct query q;
     query_init(&q, store,
                "INSERT INTO eval_metric(run_id, task, metric, value, stderr, n, model_id,"
@@ -244,6 +247,17 @@ bool store_add_eval_metrics(struct store *store, int64_t run_id,
         query_count(&q, metrics[i].n);
         query_run(&q);
     }
-    bool ok = query_release(&q, "storing figures", err);
+    return query_release(&q, "storing figures", err);
+}
+
+bool store_add_eval_metrics(struct store *store, int64_t run_id,
+                            const struct store_eval_metric *metrics, size_t n,
+                            struct rml_error *err)
+{
+    if (!store || n == 0)
+        return true;
+    if (!store_begin(store, "storing figures", err))
+        return false;
+    bool ok = store_insert_eval_metrics(store, run_id, metrics, n, err);
     return store_end(store, ok, "storing figures", err);
 }

@@ -34,61 +34,28 @@ static void bind_sides(struct query *q, const struct store_eval_side *a,
     query_text(q, b->task);
 }
 
-/* A document is known by its id, or across programs by its place. */
-#define SAME_DOC_ID "b.doc_id = a.doc_id"
-#define SAME_DOC_IDX "b.doc_idx = a.doc_idx"
-#define VALUE(side, metric)                                                                        \
-    "(SELECT m.value FROM eval_doc_metric AS m WHERE m.run_id = " side                             \
-    ".run_id AND m.task = " side ".task AND m.doc_id = " side ".doc_id AND m.metric = " metric ")"
-#define DOC_PAIRS(same)                                                                                          \
-    "SELECT a.doc_id AS id, b.doc_id AS id_b, a.doc_idx AS idx,"                                                 \
-    " coalesce(a.group_key, b.group_key) AS \"group\", a.text, b.text AS text_b,"                                \
-    " a.gold_json AS gold, b.gold_json AS gold_b, " VALUE("a", "?5") " AS a, " VALUE("b", "?5") " AS b, " VALUE( \
-        "a",                                                                                                     \
-        "?6") " AS size, " VALUE("b",                                                                            \
-                                 "?6") " AS size_b, " VALUE("a",                                                 \
-                                                            "?7") " AS pick, " VALUE("b",                        \
-                                                                                     "?7") " AS "                \
-                                                                                           "pick_"               \
-                                                                                           "b "                  \
-                                                                                           "FROM "               \
-                                                                                           "eval_"               \
-                                                                                           "doc "                \
-                                                                                           "AS a "               \
-                                                                                           "LEFT "               \
-                                                                                           "JOIN "               \
-                                                                                           "eval_"               \
-                                                                                           "doc "                \
-                                                                                           "AS b "               \
-                                                                                           "ON "                 \
-                                                                                           "b."                  \
-                                                                                           "run_"                \
-                                                                                           "id = "               \
-                                                                                           "?3 "                 \
-                                                                                           "AND "                \
-                                                                                           "b."                  \
-                                                                                           "task "               \
-                                                                                           "= ?4 "               \
-                                                                                           "AND"                 \
-                                                                                           " " same              \
-                                                                                           " WHER"               \
-                                                                                           "E "                  \
-                                                                                           "a."                  \
-                                                                                           "run_"                \
-                                                                                           "id = "               \
-                                                                                           "?1 "                 \
-                                                                                           "AND "                \
-                                                                                           "a."                  \
-                                                                                           "task "               \
-                                                                                           "= ?2 "               \
-                                                                                           "ORDER"               \
-                                                                                           " BY "                \
-                                                                                           "a."                  \
-                                                                                           "doc_"                \
-                                                                                           "idx, "               \
-                                                                                           "a."                  \
-                                                                                           "doc_"                \
-                                                                                           "id"
+/* %s: a document is known by its id, or across programs by its place. */
+static const char doc_pairs[] =
+    "SELECT a.doc_id AS id, b.doc_id AS id_b, a.doc_idx AS idx,"
+    " coalesce(a.group_key, b.group_key) AS \"group\", a.text, b.text AS text_b,"
+    " a.gold_json AS gold, b.gold_json AS gold_b, value_a.value AS a, value_b.value AS b,"
+    " size_a.value AS size, size_b.value AS size_b, pick_a.value AS pick,"
+    " pick_b.value AS pick_b "
+    "FROM eval_doc AS a LEFT JOIN eval_doc AS b"
+    " ON b.run_id = ?3 AND b.task = ?4 AND b.%s = a.%s"
+    " LEFT JOIN eval_doc_metric AS value_a ON value_a.run_id = a.run_id"
+    " AND value_a.task = a.task AND value_a.doc_id = a.doc_id AND value_a.metric = ?5"
+    " LEFT JOIN eval_doc_metric AS value_b ON value_b.run_id = b.run_id"
+    " AND value_b.task = b.task AND value_b.doc_id = b.doc_id AND value_b.metric = ?5"
+    " LEFT JOIN eval_doc_metric AS size_a ON size_a.run_id = a.run_id"
+    " AND size_a.task = a.task AND size_a.doc_id = a.doc_id AND size_a.metric = ?6"
+    " LEFT JOIN eval_doc_metric AS size_b ON size_b.run_id = b.run_id"
+    " AND size_b.task = b.task AND size_b.doc_id = b.doc_id AND size_b.metric = ?6"
+    " LEFT JOIN eval_doc_metric AS pick_a ON pick_a.run_id = a.run_id"
+    " AND pick_a.task = a.task AND pick_a.doc_id = a.doc_id AND pick_a.metric = ?7"
+    " LEFT JOIN eval_doc_metric AS pick_b ON pick_b.run_id = b.run_id"
+    " AND pick_b.task = b.task AND pick_b.doc_id = b.doc_id AND pick_b.metric = ?7"
+    " WHERE a.run_id = ?1 AND a.task = ?2 ORDER BY a.doc_idx, a.doc_id";
 
 json_t *store_eval_doc_pairs_json(struct store *store, const struct store_eval_side *a,
                                   const struct store_eval_side *b, bool by_idx, const char *metric,
@@ -96,7 +63,10 @@ json_t *store_eval_doc_pairs_json(struct store *store, const struct store_eval_s
                                   struct rml_error *err)
 {
     struct query q;
-    query_init(&q, store, by_idx ? DOC_PAIRS(SAME_DOC_IDX) : DOC_PAIRS(SAME_DOC_ID));
+    char sql[sizeof doc_pairs + 16];
+    const char *known_by = by_idx ? "doc_idx" : "doc_id";
+    snprintf(sql, sizeof sql, doc_pairs, known_by, known_by);
+    query_init(&q, store, sql);
     bind_sides(&q, a, b);
     query_text(&q, metric);
     query_text(&q, size_metric);

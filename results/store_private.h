@@ -61,6 +61,15 @@ char *store_argv_json(int argc, char *const *argv);
 int64_t store_insert_result(struct store *store, int64_t run_id, const struct store_case *what,
                             const struct store_result *result, struct rml_error *err);
 
+/* As store_add_eval_docs, store_add_eval_items and store_add_eval_metrics, without a heartbeat. */
+bool store_insert_eval_docs(struct store *store, int64_t run_id, const struct store_eval_doc *docs,
+                            size_t n, struct rml_error *err);
+bool store_insert_eval_items(struct store *store, int64_t run_id,
+                             const struct store_eval_item *items, size_t n, struct rml_error *err);
+bool store_insert_eval_metrics(struct store *store, int64_t run_id,
+                               const struct store_eval_metric *metrics, size_t n,
+                               struct rml_error *err);
+
 /* ---- Statements ------------------------------------------------------------ */
 
 struct query {

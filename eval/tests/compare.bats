@@ -53,6 +53,19 @@ sql() { sqlite3 :memory: "WITH f AS (SELECT json(CAST(readfile('a.json') AS TEXT
     [ "$(sql "a->>'flipped'")" = '["1","2","3","4","5","6","7","8","9","10","34","35","36"]' ]
 }
 
+@test "comparing two models with an unpaired test on paired data" {
+    # b loses 7 of a's 33 and gains none. McNemar: 2 / 2^7; two independent samples would have
+    # z = (7/60) / sqrt((33 27 + 26 34) / 60^3) = 1.29 and see nothing.
+    sqlite3 "$RML_DB" ".backup copy.db"
+    sqlite3 copy.db "UPDATE eval_doc_metric SET value = doc_id + 0 <= 26 WHERE run_id = 2 AND metric = 'acc'"
+    rml-eval compare 1 2 --db copy.db --json >a.json
+    [ "$(sql "a->>'p_value' < 0.01 AND abs(a->'mcnemar'->>'p_value' - 0.015625) < 1e-12 AND a->>'ci_lo' > 0
+      AND abs(a->>'stderr' - sqrt((7 - 49/60.0) / 59 / 60)) < 1e-12")" = 1 ]
+    [ "$(sql "a->>'stderr' < 0.5 * sqrt((33 * 27 + 26 * 34) / 216000.0)")" = 1 ]
+    try rml-eval gate 1 2 --margin 0.04 --db copy.db # nothing seen would not do; worse is seen
+    [ "$status" -eq 4 ]
+}
+
 @test "flipped items are listed with their text, and no difference with what could be seen" {
     rml-eval compare 1 2 >table.txt
     grep -q 'no difference seen; detectable: 0.16' table.txt
