@@ -59,7 +59,7 @@ void rml_sampler_seed(struct rml_sampler *sampler, uint64_t seed);
 /*
  * Draws the token that follows `context` [n_context] (ids in [0, n_vocab); what the repetition
  * penalty looks at) from logits [n_vocab]. A logit of -inf is a token that cannot come; NaN, +inf
- * or nothing but -inf is RML_INVALID_ARGUMENT, as is an id outside the vocabulary.
+ * or nothing but -inf is RML_INVALID_ARGUMENT, as is a wrong id where the penalty looks.
  */
 bool rml_sampler_sample(struct rml_sampler *sampler, const float *logits, const int32_t *context,
                         size_t n_context, int32_t *id, struct rml_error *err);

@@ -217,7 +217,7 @@ static bool decode_speculatively(struct rml_session *s, const struct rml_generat
 static bool check_prompt(const struct rml_session *s, const struct rml_generation *g,
                          struct rml_error *err)
 {
-    if (g->n_prompt == 0)
+    if (!g->prompt || g->n_prompt == 0)
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                          "the prompt is empty, expected a token");
     if (g->max_tokens == 0)

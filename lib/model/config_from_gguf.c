@@ -132,12 +132,12 @@ static const struct architecture *find_architecture(struct reader *r)
 }
 
 /* Keys that must repeat the head size: a value of another size is a part of the head that
- * is not rotated, or a head whose keys and values differ. */
+ * is not rotated, or a head whose keys and values differ. A head size of 0 is refused later. */
 static void require_head_dim(struct reader *r, const char *name, uint32_t head_dim)
 {
     uint32_t n = head_dim;
     get_u32(r, name, &n);
-    if (n != head_dim && r->ok) {
+    if (n != head_dim && head_dim > 0 && r->ok) {
         rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
                   "'%s' is %u, expected the head size, %u", r->key, n, head_dim);
         r->ok = false;

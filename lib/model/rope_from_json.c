@@ -77,7 +77,8 @@ static void require(struct rmli_json_fields *f, const char *key)
         rmli_field_fail(f, RML_FORMAT, key, "a number");
 }
 
-static void read_yarn(struct rmli_json_fields *f, uint32_t n_context, struct rml_rope_scaling *s)
+static void read_yarn(struct rmli_json_fields *f, uint32_t n_context, bool for_all_layers,
+                      struct rml_rope_scaling *s)
 {
     double mscale = 0, mscale_all_dim = 0, given = -1;
 
@@ -91,6 +92,8 @@ static void read_yarn(struct rmli_json_fields *f, uint32_t n_context, struct rml
     s->beta_fast = s->beta_fast == 0 ? 32 : s->beta_fast;
     s->beta_slow = s->beta_slow == 0 ? 1 : s->beta_slow;
     rmli_field_bool(f, "truncate", &s->truncate);
+    if (!s->truncate && !for_all_layers) /* transformers 5 does not look for it there */
+        rmli_field_fail(f, RML_UNSUPPORTED, "truncate", "true in a set of some layers");
 
     rmli_field_f64_or_null(f, "mscale", 0, &mscale);
     rmli_field_f64_or_null(f, "mscale_all_dim", 0, &mscale_all_dim);
@@ -101,8 +104,8 @@ static void read_yarn(struct rmli_json_fields *f, uint32_t n_context, struct rml
         s->attention_factor = rmli_yarn_attention_factor(s->factor, mscale, mscale_all_dim);
 }
 
-/* One set: the base when it is given, and the scaling. top: where
- * original_max_position_embeddings may stand too. */
+/* One set: the base when it is given, and the scaling. top: the fields around a set for all
+ * layers, where original_max_position_embeddings may stand too; NULL for one of several sets. */
 static void read_set(struct rmli_json_fields *f, const struct rmli_json_fields *top,
                      uint32_t n_context, double *theta, struct rml_rope_scaling *s)
 {
@@ -117,16 +120,17 @@ static void read_set(struct rmli_json_fields *f, const struct rmli_json_fields *
 
     require(f, "factor");
     if (s->type != RML_ROPE_SCALING_LINEAR) {
-        /* The top level's wins, as in transformers 5. */
-        struct rmli_json_fields outer = *top;
         s->original_context = n_context;
         rmli_field_f64(f, "original_max_position_embeddings", &s->original_context);
-        rmli_field_f64_or_null(&outer, "original_max_position_embeddings", s->original_context,
-                               &s->original_context);
-        f->ok = f->ok && outer.ok;
+        if (top) { /* wins, as in transformers 5 */
+            struct rmli_json_fields outer = *top;
+            rmli_field_f64_or_null(&outer, "original_max_position_embeddings", s->original_context,
+                                   &s->original_context);
+            f->ok = f->ok && outer.ok;
+        }
     }
     if (s->type == RML_ROPE_SCALING_YARN) {
-        read_yarn(f, n_context, s);
+        read_yarn(f, n_context, top != NULL, s);
         return;
     }
     rmli_field_f64(f, "factor", &s->factor);
@@ -161,7 +165,7 @@ static void read_sliding_set(struct rmli_json_fields *f, struct rmli_json_fields
         if (!sliding->object || !rmli_field_get(sliding, "rope_theta"))
             rmli_field_f64(f, "rope_local_base_freq", &theta);
     }
-    read_set(sliding, f, c->n_context, &theta, &scaling);
+    read_set(sliding, NULL, c->n_context, &theta, &scaling);
     if (!sliding->ok) {
         f->ok = false;
     } else if (!own_base) {
@@ -202,12 +206,14 @@ void rmli_rope_from_json(struct rmli_json_fields *f, struct rml_model_config *c)
     }
     if (!full.object || !rmli_field_get(&full, "rope_theta"))
         rmli_field_f64(f, "rope_theta", &c->rope_theta);
-    read_set(&full, f, c->n_context, &c->rope_theta, &c->rope_scaling);
+    /* Gemma's class puts even a single set among several. */
+    const struct rmli_json_fields *top = nested || c->rope_local_theta != 0 ? NULL : f;
+    read_set(&full, top, c->n_context, &c->rope_theta, &c->rope_scaling);
 
     if (scaling.object && json_object_size(scaling.object) > 0) {
         struct rml_rope_scaling older;
         double theta = c->rope_theta;
-        read_set(&scaling, f, c->n_context, &theta, &older);
+        read_set(&scaling, top, c->n_context, &theta, &older);
         if (!full.object)
             c->rope_scaling = older;
         else if (scaling.ok && !is_same_scaling(&older, &c->rope_scaling))

@@ -312,6 +312,7 @@ Test(session, refuses_and_changes_nothing)
         enum rml_code code;
     } cases[] = {
         {{.prompt = prompt, .n_prompt = 0, .max_tokens = 1}, RML_INVALID_ARGUMENT},
+        {{.prompt = NULL, .n_prompt = 2, .max_tokens = 1}, RML_INVALID_ARGUMENT},
         {{.prompt = prompt, .n_prompt = 3, .max_tokens = 0}, RML_INVALID_ARGUMENT},
         {{.prompt = bad, .n_prompt = 3, .max_tokens = 1}, RML_INVALID_ARGUMENT},
         {{.prompt = negative, .n_prompt = 2, .max_tokens = 1}, RML_INVALID_ARGUMENT},

@@ -163,6 +163,17 @@ def variants(family, toy):
             "full_attention": {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0,
                                "original_max_position_embeddings": 64},
             "sliding_attention": {"rope_type": "default", "rope_theta": 30.0}}}, []
+        yield "yarn in a set, context of the top level too", {
+            "original_max_position_embeddings": 96, "rope_parameters": {
+                "full_attention": {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0,
+                                   "original_max_position_embeddings": 64}}}, []
+        yield "yarn in a set, context of the top level alone", {
+            "original_max_position_embeddings": 16, "rope_parameters": {
+                "full_attention": {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0}}}, []
+        yield "old yarn, context of the top level too", {
+            "original_max_position_embeddings": 96, "rope_theta": 700.0, "rope_scaling": {
+                "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}}, [
+            "rope_parameters"]
         return
 
     def scaled(kind, **more):
@@ -214,6 +225,12 @@ def variants(family, toy):
         yield "a set for the only layer type", {
             "layer_types": ["full_attention"] * 7, "rope_parameters": {
                 "full_attention": scalings["yarn"] | {"rope_theta": 700.0}}}, []
+        yield "a set for the only layer type, context of the top level too", {
+            "layer_types": ["full_attention"] * 7, "original_max_position_embeddings": 96,
+            "rope_parameters": {"full_attention": scalings["yarn"] | {"rope_theta": 700.0}}}, []
+        yield "old yarn, context of the top level too", {
+            "original_max_position_embeddings": 96, "rope_theta": 700.0,
+            "rope_scaling": scalings["yarn"]}, ["rope_parameters"]
     if family in ("mixtral", "qwen3_moe", "olmoe"):
         yield "raw expert weights", {"norm_topk_prob": False}, []
         other = "num_experts" if "num_local_experts" in toy else "num_local_experts"
