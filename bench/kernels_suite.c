@@ -309,11 +309,13 @@ const struct bench_suite bench_kernels_suite = {
     .summary = "each entry of the kernel table, every data type and instruction set",
     .doc = "Times every kernel alone, on one thread: matrix products of 512 rows of 4096, vectors "
            "of 4096, attention of 4 query heads of 128 over a block of 64 keys. The operands fit "
-           "the processor's caches. The cases are those that test the kernels, and each output is "
+           "the processor's caches, so what only moves data may reach more than the roof of "
+           "memory. The cases are those that test the kernels, and each output is "
            "compared bit for bit with the reference kernel's before the time counts.\v"
            "Example, what AVX-512 gains over AVX2:\n\n"
            "  rml-bench kernels --op matmul_i8 --isa avx2,avx512",
     .work_version = 1,
+    .has_roof = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

@@ -13,6 +13,7 @@
 #ifndef BENCH_ROOF_H
 #define BENCH_ROOF_H
 
+#include "bench/plan.h"
 #include "results/store.h"
 
 /* NaN: not measured. */
@@ -32,5 +33,10 @@ bool roof_of(struct store *store, int64_t run_id, int threads, const char *isa, 
  * integers. NaN when the roof that matters is not known: both must be, unless one of the two
  * amounts is zero or not known. */
 double roof_fraction(const struct roof *roof, double bytes, double flops, bool i8, double ns);
+
+/* Appends to `roofs` the cases of suite "roof" that the rows of `cases` are judged by: the three
+ * limits for each number of threads and instruction set among them, where they can be measured. */
+bool bench_plan_roofs_of(const struct bench_plan *cases, struct bench_plan *roofs,
+                         struct rml_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/roof.h"
 #include "bench/roof_case.h"
 #include "bench/roof_kernels.h"
 #include "bench/suite.h"
@@ -65,6 +66,15 @@ static bool add(struct bench_plan *plan, enum roof_limit limit, enum rml_isa isa
     return true;
 }
 
+static bool add_limits(struct bench_plan *plan, enum rml_isa isa, int threads,
+                       struct rml_error *err)
+{
+    bool ok = true;
+    for (int limit = 0; ok && limit < ROOF_N_LIMITS; limit++)
+        ok = add(plan, (enum roof_limit)limit, isa, threads, err);
+    return ok;
+}
+
 static bool enumerate(const void *settings, const struct bench_sweep_settings *sweep,
                       struct bench_plan *plan, struct rml_error *err)
 {
@@ -73,10 +83,30 @@ static bool enumerate(const void *settings, const struct bench_sweep_settings *s
     bool ok = best != NULL;
     for (size_t t = 0; ok && t < sweep->threads.n; t++)
         for (int isa = 0; ok && isa < RML_N_ISAS; isa++)
-            for (int limit = 0; ok && limit < ROOF_N_LIMITS; limit++)
-                if (s->given ? s->isas[isa] : best->isa == (enum rml_isa)isa)
-                    ok = add(plan, (enum roof_limit)limit, (enum rml_isa)isa,
-                             (int)sweep->threads.values[t], err);
+            if (s->given ? s->isas[isa] : best->isa == (enum rml_isa)isa)
+                ok = add_limits(plan, (enum rml_isa)isa, (int)sweep->threads.values[t], err);
+    return ok;
+}
+
+static bool has_limits(const struct bench_plan *plan, const char *isa, int threads)
+{
+    for (size_t i = 0; i < plan->n_specs; i++)
+        if (plan->specs[i]->what.threads == threads && strcmp(plan->specs[i]->what.isa, isa) == 0)
+            return true;
+    return false;
+}
+
+bool bench_plan_roofs_of(const struct bench_plan *cases, struct bench_plan *roofs,
+                         struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < cases->n_specs; i++) {
+        const struct bench_spec *spec = cases->specs[i];
+        enum rml_isa isa;
+        if (!spec->skip_reason && spec->what.isa && rml_isa_parse(spec->what.isa, &isa) &&
+            roof_kernels_for(isa) && !has_limits(roofs, spec->what.isa, spec->what.threads))
+            ok = add_limits(roofs, isa, spec->what.threads, err);
+    }
     return ok;
 }
 

@@ -8,6 +8,7 @@
 #include "bench/memory_fit.h"
 #include "bench/outputs.h"
 #include "bench/bench_run.h"
+#include "bench/roof.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/options.h"
 #include "tools/cli/parse.h"
@@ -43,9 +44,8 @@ static const struct argp_option sweep_options[] = {
     {"profile", KEY_PROFILE, NULL, 0,
      "Also show what each operation takes of an iteration, and how long threads wait in it", 5},
     {"roof", KEY_ROOF, NULL, 0,
-     "First measure what the machine can do with so many threads (rml-bench roof); without it % "
-     "roof "
-     "is of the newest measurement in the database",
+     "First measure what the machine can do with these threads and instruction sets (rml-bench "
+     "roof); without it % roof is of the newest measurement in the database",
      5},
     {"output", 'o', "FILE", 0,
      "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again", 5},
@@ -154,15 +154,28 @@ static bool default_threads(struct bench_numbers *threads, struct rml_error *err
     return threads->values || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for options");
 }
 
-/* The roofs for the same threads, before the plan has a model, which they have not. */
-static bool enumerate_roof(const struct sweep *sweep, struct bench_plan *plan,
-                           struct rml_error *err)
+/* Puts the cases of `first`, which has no model, before those of the plan. */
+static bool put_before(struct bench_plan *plan, struct bench_plan *first, struct rml_error *err)
 {
-    const struct bench_suite *roof = bench_find_suite("roof");
-    void *settings = roof ? calloc(1, roof->settings_nbytes + 1) : NULL;
-    bool ok = settings ? roof->enumerate(settings, &sweep->common, plan, err)
-                       : rmli_fail(err, RML_INTERNAL, NULL, -1, "no roofs can be measured");
-    free(settings);
+    size_t n = first->n_specs + plan->n_specs;
+    struct bench_spec **specs = malloc((n + 1) * sizeof *specs);
+    if (!specs)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the list of cases");
+    for (size_t i = 0; i < n; i++)
+        specs[i] = i < first->n_specs ? first->specs[i] : plan->specs[i - first->n_specs];
+    free(plan->specs);
+    free(first->specs);
+    plan->specs = specs;
+    plan->n_specs = plan->n_room = n;
+    *first = (struct bench_plan){0};
+    return true;
+}
+
+static bool add_roofs(struct bench_plan *plan, struct rml_error *err)
+{
+    struct bench_plan roofs = {0};
+    bool ok = bench_plan_roofs_of(plan, &roofs, err) && put_before(plan, &roofs, err);
+    bench_plan_release(&roofs);
     return ok;
 }
 
@@ -172,8 +185,8 @@ static bool enumerate(struct sweep *sweep, struct bench_plan *plan, struct rml_e
     if (sweep->suite->takes_threads && sweep->common.threads.n == 0 &&
         !default_threads(&sweep->common.threads, err))
         return false;
-    if ((!sweep->roof || enumerate_roof(sweep, plan, err)) &&
-        sweep->suite->enumerate(sweep->settings, &sweep->common, plan, err))
+    if (sweep->suite->enumerate(sweep->settings, &sweep->common, plan, err) &&
+        (!sweep->roof || add_roofs(plan, err)))
         return true;
     bench_plan_release(plan);
     return false;
