@@ -2,6 +2,7 @@
  * Rows of other engines, as bench/peers writes them; any driver may, the form is this:
  *
  *     {"format": "rml-peers", "version": 1, "unix_s": 1796017000,
+ *      "host": {"cpu_model": "EPYC 9354", "n_processors": 2},
  *      "model": {"content_sha256": "b179...", "file": "m.gguf", "bytes": 98, "weight_dtype": "Q4_1"},
  *      "facts": {"llama.cpp.system_info": "AVX2 = 1"},          of the run: texts by name
  *      "rows": [{"suite": "decoder", "name": "checkpoint/decode", "work_version": 1,
@@ -263,6 +264,17 @@ static bool read_model(struct import *import, const json_t *json)
                : import_fail(import, -1, "member model: an object was expected");
 }
 
+/* The machine it was measured on, for an import on another one. */
+static bool read_host(struct import *import, const json_t *json)
+{
+    static const char *const names[] = {"cpu_model", "n_processors", NULL};
+    const struct object o = {import, json, "host"};
+    return json_is_object(json)
+               ? check_names(&o, names) && text(&o, "cpu_model", &import->cpu_model) &&
+                     count(&o, "n_processors", 1, 100000, &import->cores)
+               : import_fail(import, -1, "member host: an object was expected");
+}
+
 static bool read_facts(struct import *import, const json_t *facts)
 {
     const char *key;
@@ -281,8 +293,8 @@ static bool read_facts(struct import *import, const json_t *facts)
 
 static bool read_document(struct import *import, const json_t *document)
 {
-    static const char *const names[] = {"format", "version", "unix_s", "model",
-                                        "facts",  "rows",    NULL};
+    static const char *const names[] = {"format", "version", "unix_s", "host",
+                                        "model",  "facts",   "rows",   NULL};
     const struct object top = {import, document, "the file"};
     const json_t *rows = json_object_get(document, "rows"), *row;
     size_t i;
@@ -292,6 +304,7 @@ static bool read_document(struct import *import, const json_t *document)
     if (!is_ours(import, document) || !check_names(&top, names) ||
         !count(&top, "unix_s", 0, 9000000000, &unix_s) ||
         !read_facts(import, json_object_get(document, "facts")) ||
+        (is_told(&top, "host") && !read_host(import, json_object_get(document, "host"))) ||
         (is_told(&top, "model") && !read_model(import, json_object_get(document, "model"))))
         return false;
     if (unix_s >= 0)

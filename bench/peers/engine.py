@@ -21,10 +21,12 @@ import json
 import math
 import os
 import random
+import signal
 import sys
 import time
 from importlib import metadata
 
+PR_SET_PDEATHSIG = 1  # prctl(2)
 UBATCH = 512
 CHECKED_ONE_AT_A_TIME = 128  # tokens of a prompt; a long one would take longer than its case
 GGML_TYPES = {"f32": 0, "f16": 1, "i8": 8}  # i8: q8_0, 8 bits with a scale for each 32
@@ -272,6 +274,8 @@ class Worker:
 
 
 def main():
+    # A killed parent must not leave an engine behind that computes on for minutes.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # What the library prints must not get between the documents.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -10,6 +10,7 @@ setup() {
     # Two engines with samples of 4 iterations, the second one's logits off by 26; times by hand.
     cat >rows.json <<'END'
 {"format": "rml-peers", "version": 1, "unix_s": 1796017000,
+ "host": {"cpu_model": "EPYC 9354", "n_processors": 2},
  "model": {"content_sha256": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
   "file": "m.gguf", "bytes": 1000, "weight_dtype": "Q4_1"},
  "facts": {"llama.cpp.system_info": "AVX2 = 1"},
@@ -53,6 +54,7 @@ llama.cpp|0.3.36|ok|1|5000000.0|200.0|1' ]
 model=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53 weights=Q4_1 kv=f16:f16 arithmetic=i8 \
 isa=avx2 threads=2 batch=1 prompt=0 gen=4 depth=8 work=1 params={\"seed\":0}" ]
     [ "$(sql "SELECT value FROM run_env WHERE key = 'llama.cpp.system_info'")" = 'AVX2 = 1' ]
+    [ "$(sql "SELECT cpu_model, threads FROM host")" = 'EPYC 9354|2' ]
     [ "$(sql "SELECT datetime(start_ns / 1000000000, 'unixepoch'), label FROM run")" = '2026-11-30 05:36:40|side' ]
     rml-results check --db a.db
     rml-results import peers --db a.db rows.json | grep -q 'there already'
@@ -86,6 +88,8 @@ refused() {
 s/rml-peers/rml-golden/#no member format with the value rml-peers
 s/"version": 1,/"version": 2,/#another version of the form, expected 1
 s/"unix_s": 1796017000/"unix_s": "now"/#the file, member unix_s: found another value, expected a whole number
+s/"n_processors": 2/"n_processors": 0/#host, member n_processors: found another value, expected a whole number from 1
+s/"cpu_model"/"cpu"/#host: member 'cpu' is not known
 s/b179c9/B179C9/#model, member content_sha256: found another value, expected 64 hexadecimal digits
 s/"bytes": 1000/"byte": 1000/#model: member 'byte' is not known
 s/"AVX2 = 1"/1/#facts, member llama.cpp.system_info: a text was expected

@@ -121,5 +121,73 @@ END
         sqlite3 :memory: "SELECT json_extract(c.value, '\$.case_key') FROM json_each(CAST(readfile('plan.json') AS TEXT),
             '\$.plan.cases') AS c" | grep -qxF "$key"
     done
-    [ -s rows.json ]
+    [ "$(stat -c %a rows.json)" = "$(printf %o $((0666 & ~0$(umask))))" ]
+    # what is kept as a file gives the same rows again
+    rml-results import peers --db b.db rows.json >/dev/null
+    [ "$(sqlite3 b.db 'SELECT case_key, median_ns, is_wrong FROM v_chart ORDER BY result_id')" = \
+        "$(sql 'SELECT case_key, median_ns, is_wrong FROM v_chart ORDER BY result_id')" ]
+}
+
+@test "SIGTERM: no engine is left behind, finished cases are stored" {
+    fake_peers
+    sed -i 's/elif request\["do"\] == "block":/elif request["do"] == "block" and blocks == 4:\n        open("stuck", "w").close()\n        import time; time.sleep(60)\n    &/' engine.py
+    "$peers/run" "$model" --engines llama.cpp --prompt 8 --gen 4 --depth 4 -t 1 --kv i8 --blocks 6 --db a.db &
+    pid=$!
+    for _ in $(seq 100); do [ -e stuck ] && break; sleep 0.1; done
+    kill -TERM "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ]
+    ! pgrep -f "$HOME/engine.py"
+}
+
+# Two documents with rates that are easy to work out: 100 tokens in so many ms.
+made_document() {
+    cat >made.json <<'END'
+{"format": "rml-peers", "version": 1, "unix_s": 1796017000, "host": {"cpu_model": "EPYC 9354", "n_processors": 2},
+"model": {"content_sha256": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", "file": "m.gguf", "weight_dtype": "Q4_1"},
+"rows": [
+END
+    row() { # ENGINE VERSION ARITHMETIC THREADS N_PROMPT N_DEPTH ERROR MS...
+        local engine=$1 version=$2 arithmetic=$3 threads=$4 prompt=$5 depth=$6 error=$7 i=0 samples=
+        shift 7
+        for ms in "$@"; do samples+="${samples:+, }[0, $((i++)), $i, 100, $((ms * 1000000)), -1]"; done
+        printf '{"suite": "decoder", "name": "checkpoint/x", "engine": "%s", "engine_version": "%s", "arithmetic": %s, "k_dtype": "f16",
+            "v_dtype": "f16", "threads": %d, "n_batch": 1, "n_prompt": %d, "n_gen": 16, "n_depth": %d, "status": "ok", "items_per_iter": 1,
+            "max_abs_error": %s, "tolerance": 4, "samples": [%s]}' "$engine" "$version" "$arithmetic" "$threads" "$prompt" "$depth" "$error" "$samples"
+    }
+    {
+        row rml 0.1.0 '"f32"' 1 512 0 0.023 398 399 400 401 402 403 404; echo ,
+        row rml 0.1.0 '"f32"' 2 512 0 0.023 200 200 200 200 200 200 200; echo ,
+        row rml 0.1.0 '"f32"' 1 0 0 0.021 1000 1000 1000 1000 1000 1000 1000; echo ,
+        row ik_llama.cpp 0.1.5 null 1 512 0 23.4 300 300 300 300 300 300 300
+        echo ']}'
+    } >>made.json
+}
+
+@test "tables: every figure is the database's, and a README that says another is found" {
+    made_document
+    "$peers/tables" made.json >table
+    cat table
+    # 100 tokens in 401 ms, 200 ms, 1000 ms, 300 ms; the interval of 7 samples is their range
+    grep -qxF '| engine | cache | prefill 512, 1 thread | prefill 512, 2 threads | decode at 0, 1 thread | worst logit, prefill / decode |' table
+    grep -qxF '| rml f32 | f16 | 249 | 500 | 100 | 0.023 / 0.021 |' table
+    grep -qxF '| ik_llama.cpp | f16 | (333, wrong) |  |  | 23 |' table
+    grep -q '^Medians of 7 blocks.*EPYC 9354.*rml 0.1.0, ik_llama.cpp 0.1.5' table
+    printf 'before\n<!-- begin of bench/peers/tables -->\n<!-- end of bench/peers/tables -->\nafter\n' >text.md
+    try "$peers/tables" --check text.md made.json
+    [ "$status" -eq 1 ] && [[ $stderr == *'text.md: has other figures'* ]]
+    "$peers/tables" --update text.md made.json
+    "$peers/tables" --check text.md made.json
+    [ "$(head -n 1 text.md) $(tail -n 1 text.md)" = 'before after' ] && grep -qF '| 249 |' text.md
+    sed -i 's/249/250/' text.md
+    try "$peers/tables" --check text.md made.json
+    [ "$status" -eq 1 ]
+    echo nothing >text.md
+    try "$peers/tables" --check text.md made.json
+    [ "$status" -eq 1 ] && [[ $stderr == *'text.md: expected one line'* ]]
+    if command -v gnuplot >/dev/null; then
+        "$peers/tables" --charts charts made.json >/dev/null
+        grep -q '</svg>' charts/made.svg && grep -q wrong charts/made.svg
+    fi
 }
