@@ -6,8 +6,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "eval/compare_output.h"
+#include "eval/compare_keep.h"
 #include "eval/eval_commands.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
@@ -140,6 +141,17 @@ static struct gate_judgement *judge_all(const struct arguments *a, struct compar
     return gates;
 }
 
+/* The verdict is kept with the runs where that can be; a database that is read-only can still be
+ * asked. */
+static struct store *open_store(const struct arguments *a, bool *keeps, struct rml_error *err)
+{
+    char path[PATH_MAX];
+    if (!store_path(a->options.db, path, sizeof path, err))
+        return NULL;
+    *keeps = access(path, W_OK) == 0;
+    return store_open(path, *keeps ? STORE_WRITE : STORE_READ, err);
+}
+
 static int run(const struct arguments *a)
 {
     static const int codes[] = {CLI_PASS, CLI_INCONCLUSIVE, CLI_MISMATCH};
@@ -147,17 +159,19 @@ static int run(const struct arguments *a)
     struct run_comparison comparison = {0};
     struct gate_judgement *gates = NULL;
     bool incomparable = false;
-    char path[PATH_MAX];
+    bool keeps = false;
     /* The gate's bound is one-sided: the interval beside it is the two-sided one that ends there. */
     double confidence = a->is_gate ? 2 * a->confidence - 1 : a->confidence;
-    struct store *store = store_path(a->options.db, path, sizeof path, &err)
-                              ? store_open(path, STORE_READ, &err)
-                              : NULL;
+    struct store *store = open_store(a, &keeps, &err);
     bool ok = store && run_comparison_init(&comparison, store, a->runs[0], a->runs[1], a->metric,
                                            confidence, a->power, &incomparable, &err);
     struct compare_report report = {.comparison = &comparison, .verdict = GATE_WITHIN};
     if (ok && a->is_gate)
         ok = (gates = judge_all(a, &report, &err)) != NULL;
+    if (ok && keeps)
+        ok = compare_keep(&report, store, &err);
+    else if (ok)
+        cli_note("the database cannot be written: the verdict is not kept in it");
     ok = ok && report_all(a, &report, &err);
     int code = ok ? codes[report.verdict] : cli_error(&err);
     free(gates);

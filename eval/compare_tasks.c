@@ -272,6 +272,8 @@ bool run_comparison_init(struct run_comparison *c, struct store *store, const ch
         *incomparable = err->code == RML_NOT_FOUND; /* a baseline that is missing */
         return false;
     }
+    c->run_a = id_a;
+    c->run_b = id_b;
     json_t *tasks_a = store_eval_tasks_json(store, id_a, err);
     json_t *tasks_b = tasks_a ? store_eval_tasks_json(store, id_b, err) : NULL;
     bool ok = tasks_b != NULL;

@@ -45,6 +45,7 @@ struct run_comparison {
     struct task_comparison *tasks; /* [n] those that both runs have */
     size_t n;
     double confidence, power;
+    int64_t run_a, run_b;
 };
 
 /*

@@ -44,6 +44,7 @@ static const struct table_rule {
     {"eval_doc_metric", BY_UNIQUE, NULL},
     {"eval_item", BY_UNIQUE, NULL},
     {"eval_metric", BY_UNIQUE, NULL},
+    {"eval_verdict", BY_UNIQUE, NULL},
     {"verdict", BY_ALL, NULL},
     {"annotation", BY_ALL, NULL},
     {"median_interval", BY_UNIQUE, NULL},

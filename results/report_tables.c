@@ -39,12 +39,56 @@ const struct report_table report_tables[] = {
               " \"first deviation\", substr(u.uuid, 1, 8) AS run FROM golden AS g"
               " JOIN run AS u ON u.id = g.run_id LEFT JOIN model AS m ON m.id = g.model_id"
               " ORDER BY u.start_ns DESC, g.id"},
+    {"eval-verdicts", "Comparisons of evaluations",
+     "no evaluations were compared yet (rml-eval compare does)",
+     "SELECT v.verdict, v.task, v.metric, coalesce(ma.file_name, '') || ' ' || "
+     "coalesce(ea.arithmetic,"
+     " '') || ' kv ' || coalesce(" KV(
+         "ea") ", '-') AS base, coalesce(mb.file_name, '') || ' ' ||"
+               " coalesce(eb.arithmetic, '') || ' kv ' || coalesce(" KV(
+                   "eb") ", '-') AS candidate, v.n, v.a AS"
+                         " \"of the base\", v.b AS \"of the candidate\", v.difference, v.ci_lo AS "
+                         "\"from\", v.ci_hi AS"
+                         " \"to\", 100 * v.confidence AS \"confidence %\", v.p_holm AS \"p "
+                         "(Holm)\", v.n10 AS"
+                         " \"right in base only\", v.n01 AS \"right in candidate only\", "
+                         "v.p_mcnemar AS \"McNemar p\","
+                         " v.mde AS \"detectable difference\", v.margin, v.loss, v.loss_lo AS "
+                         "\"loss from\", v.loss_hi AS"
+                         " \"loss to\", v.method, substr(ua.uuid, 1, 8) AS \"base run\", "
+                         "substr(ub.uuid, 1, 8) AS"
+                         " \"candidate run\" FROM eval_verdict AS v JOIN run AS ua ON ua.id = "
+                         "v.base_run_id JOIN run AS ub"
+                         " ON ub.id = v.run_id LEFT JOIN eval AS ea ON ea.run_id = v.base_run_id "
+                         "AND ea.task = v.task"
+                         " LEFT JOIN eval AS eb ON eb.run_id = v.run_id AND eb.task = v.task LEFT "
+                         "JOIN model AS ma ON ma.id"
+                         " = ea.model_id LEFT JOIN model AS mb ON mb.id = eb.model_id ORDER BY "
+                         "v.judged_ns DESC, v.id"},
+    {"flipped", "Items that flipped", "no item flipped in a comparison",
+     "SELECT v.task, f.value ->> 'id' AS item, CASE WHEN f.value ->> 'a' > f.value ->> 'b' THEN "
+     "'base'"
+     " ELSE 'candidate' END AS \"right in\", f.value ->> 'gold' AS gold, f.value ->> 'pick' AS"
+     " \"base picks\", f.value ->> 'pick_b' AS \"candidate picks\", f.value ->> 'text' AS text,"
+     " substr(ua.uuid, 1, 8) AS \"base run\", substr(ub.uuid, 1, 8) AS \"candidate run\""
+     " FROM eval_verdict AS v JOIN json_each(v.flipped_json) AS f JOIN run AS ua ON ua.id ="
+     " v.base_run_id JOIN run AS ub ON ub.id = v.run_id"
+     " WHERE v.id IN (SELECT max(id) FROM eval_verdict GROUP BY run_id, base_run_id, task, metric)"
+     " ORDER BY v.judged_ns DESC, v.id, f.key"},
     {"metrics", "Evaluations", "nothing was evaluated yet (rml-eval does)",
      "SELECT e.task, e.metric, e.value, e.stderr AS \"standard error\", e.n, m.file_name AS model,"
      " m.weight_dtype AS weights, e.arithmetic, " KV(
-         "e") " AS kv, substr(u.uuid, 1, 8) AS run FROM eval_metric AS e JOIN run AS u ON u.id = "
-              "e.run_id"
-              " LEFT JOIN model AS m ON m.id = e.model_id ORDER BY u.start_ns DESC, e.id"},
+         "e") " AS kv, v.protocol, CASE WHEN v.base_arithmetic IS NOT NULL THEN "
+              "coalesce(b.file_name ||"
+              " ' ', '') || v.base_arithmetic || ' kv ' || CASE WHEN v.base_k_dtype = "
+              "v.base_v_dtype"
+              " THEN v.base_k_dtype ELSE v.base_k_dtype || ':' || v.base_v_dtype END END AS "
+              "against,"
+              " substr(u.uuid, 1, 8) AS run, u.label FROM eval_metric AS e JOIN run AS u ON u.id ="
+              " e.run_id LEFT JOIN model AS m ON m.id = e.model_id LEFT JOIN eval AS v ON v.run_id "
+              "="
+              " e.run_id AND v.task = e.task LEFT JOIN model AS b ON b.id = v.base_model_id"
+              " ORDER BY u.start_ns DESC, e.id"},
     {"results", "Measurements", "nothing was measured yet (rml-bench does)",
      "SELECT CASE WHEN is_wrong THEN 'wrong' ELSE status END AS status, suite || ' ' || name AS"
      " \"case\", engine || CASE engine WHEN 'rml' THEN '' ELSE coalesce(' ' || engine_version, '')"
@@ -102,10 +146,12 @@ const struct report_table report_tables[] = {
 static const char *class_of(const char *text)
 {
     static const char *const words[][2] = {
-        {"pass", "good"},      {"ok", "good"},      {"complete", "good"}, {"improvement", "good"},
-        {"regression", "bad"}, {"mismatch", "bad"}, {"error", "bad"},     {"wrong", "bad"},
-        {"failed", "bad"},     {"warn", "odd"},     {"unstable", "odd"},  {"inconclusive", "odd"},
-        {"skipped", "odd"},    {"aborted", "odd"},  {"running", "odd"}};
+        {"pass", "good"},        {"ok", "good"},          {"complete", "good"},
+        {"improvement", "good"}, {"regression", "bad"},   {"within", "good"},
+        {"worse", "bad"},        {"mismatch", "bad"},     {"error", "bad"},
+        {"wrong", "bad"},        {"failed", "bad"},       {"warn", "odd"},
+        {"unstable", "odd"},     {"inconclusive", "odd"}, {"skipped", "odd"},
+        {"aborted", "odd"},      {"running", "odd"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(text, words[i][0]) == 0)
             return words[i][1];

@@ -20,6 +20,8 @@ extern const char schema_v1_views[];
 extern const char schema_v2[];
 /* Of version 3. */
 extern const char schema_v3_eval[];
+/* Of version 4. */
+extern const char schema_v4_eval_verdict[];
 
 struct schema_version {
     const char *const *scripts; /* NULL-terminated */

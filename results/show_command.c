@@ -33,6 +33,20 @@ static const struct {
     {"eval_items",
      "SELECT task, doc_id, choice_idx, request_sha256, n_tokens, loglik, n_truncated, is_greedy,"
      " wall_ns FROM eval_item WHERE run_id = ? ORDER BY id"},
+    {"evals",
+     "SELECT e.task, e.protocol, m.file_name AS model, m.content_sha256 AS model_sha256,"
+     " m.weight_dtype, e.arithmetic, e.k_dtype, e.v_dtype, e.isa, e.threads, e.numerics_version,"
+     " b.file_name AS base_model, e.base_arithmetic, e.base_k_dtype, e.base_v_dtype,"
+     " e.settings_json FROM eval AS e LEFT JOIN model AS m ON m.id = e.model_id"
+     " LEFT JOIN model AS b ON b.id = e.base_model_id WHERE e.run_id = ? ORDER BY e.id"},
+    {"eval_verdicts",
+     "SELECT v.task, v.metric, v.method, ua.uuid AS base_run, ua.label AS base_label,"
+     " ub.uuid AS candidate_run, ub.label AS candidate_label, v.n, v.n_blocks, v.a, v.b,"
+     " v.difference, v.stderr, v.ci_lo, v.ci_hi, v.confidence, v.p_value, v.p_holm, v.n10, v.n01,"
+     " v.p_mcnemar, v.mde, v.power, v.margin, v.loss, v.loss_lo, v.loss_hi, v.verdict,"
+     " json_array_length(v.flipped_json) AS n_flipped, v.flipped_json FROM eval_verdict AS v"
+     " JOIN run AS ua ON ua.id = v.base_run_id JOIN run AS ub ON ub.id = v.run_id"
+     " WHERE v.run_id = ?1 OR v.base_run_id = ?1 ORDER BY v.id"},
     {"verdicts",
      "SELECT b.case_key AS base_case_key, c.case_key AS candidate_case_key,"
      " ub.uuid AS base_run, uc.uuid AS candidate_run, v.base_result_id, v.candidate_result_id,"
@@ -107,6 +121,12 @@ static json_t *read_run(struct store *store, int64_t id, struct rml_error *err)
         json_t *section = select_rows(store, sections[i].sql, id, err);
         ok = section && json_object_set_new(document, sections[i].key, section) == 0;
     }
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(document, "evals"), i, row)
+        unpack(row, "settings_json", "settings");
+    json_array_foreach(json_object_get(document, "eval_verdicts"), i, row)
+        unpack(row, "flipped_json", "flipped");
     if (!ok) {
         json_decref(document);
         return NULL;
@@ -186,6 +206,14 @@ static void print_environment(const json_t *rows)
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);
+}
+
+static void cell_real(struct cli_table *table, double x)
+{
+    if (isnan(x))
+        cli_table_cell(table, "-");
+    else
+        cli_table_cell(table, "%.4g", x);
 }
 
 static void print_results(const json_t *rows)
@@ -280,6 +308,77 @@ static void print_verdicts(const json_t *rows)
     cli_table_destroy(table);
 }
 
+/* Where a task's numbers come from. */
+static void print_evals(const json_t *rows)
+{
+    struct cli_table *table =
+        cli_table_create("<task|<protocol|<model|<weights|<arithmetic|<kv|<against|>threads");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *base = row_text(row, "base_model");
+        const char *k = row_text(row, "k_dtype"), *v = row_text(row, "v_dtype");
+        const char *base_k = row_text(row, "base_k_dtype"), *base_v = row_text(row, "base_v_dtype");
+        cell_text(table, row_text(row, "task"));
+        cell_text(table, row_text(row, "protocol"));
+        cell_text(table, row_text(row, "model"));
+        cell_text(table, row_text(row, "weight_dtype"));
+        cell_text(table, row_text(row, "arithmetic"));
+        cli_table_cell(table, k && v ? "%s:%s" : "-", k, v);
+        if (base)
+            cli_table_cell(table, "%s, %s, kv %s:%s", base, row_text(row, "base_arithmetic"),
+                           base_k, base_v);
+        else
+            cell_text(table, NULL);
+        cell_whole(table, row_real(row, "threads"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+static void print_flipped(const json_t *verdict)
+{
+    size_t i;
+    const json_t *item;
+    json_array_foreach(json_object_get(verdict, "flipped"), i, item)
+    {
+        if (i == 0)
+            printf("\nitems of %s that flipped\n", row_text(verdict, "task"));
+        const char *text = row_text(item, "text");
+        printf("  %s: right in %s only%s%.100s\n", row_text(item, "id"),
+               row_real(item, "a") > row_real(item, "b") ? "the base" : "the candidate",
+               text ? ": " : "", text ? text : "");
+    }
+}
+
+static void print_eval_verdicts(const json_t *rows)
+{
+    struct cli_table *table = cli_table_create(
+        "<task|<metric|<base|<candidate|>n|>base|>candidate|>difference|>from|>to|>p (Holm)|"
+        ">McNemar p|>detectable|>flipped|>margin|<verdict");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        cell_text(table, row_text(row, "task"));
+        cell_text(table, row_text(row, "metric"));
+        cli_table_cell(table, "%.8s", row_text(row, "base_run"));
+        cli_table_cell(table, "%.8s", row_text(row, "candidate_run"));
+        cell_whole(table, row_real(row, "n"));
+        static const char *const figures[] = {"a",     "b",      "difference", "ci_lo",
+                                              "ci_hi", "p_holm", "p_mcnemar",  "mde"};
+        for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+            cell_real(table, row_real(row, figures[k]));
+        cell_whole(table, row_real(row, "n_flipped"));
+        cell_real(table, row_real(row, "margin"));
+        cell_text(table, row_text(row, "verdict"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+    json_array_foreach(rows, i, row) print_flipped(row);
+}
+
 static void print_run(const json_t *document)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -298,9 +397,19 @@ static void print_run(const json_t *document)
         putchar('\n');
         print_goldens(goldens);
     }
+    const json_t *evals = json_object_get(document, "evals");
+    const json_t *eval_verdicts = json_object_get(document, "eval_verdicts");
+    if (json_array_size(evals) > 0) {
+        putchar('\n');
+        print_evals(evals);
+    }
     if (json_array_size(metrics) + n_items > 0) {
         putchar('\n');
         print_scores(metrics, n_items);
+    }
+    if (json_array_size(eval_verdicts) > 0) {
+        putchar('\n');
+        print_eval_verdicts(eval_verdicts);
     }
     if (json_array_size(verdicts) > 0) {
         putchar('\n');

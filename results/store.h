@@ -273,6 +273,35 @@ struct store_eval_import {
 bool store_import_eval(struct store *store, const struct store_eval_import *what, char uuid[37],
                        bool *known, struct rml_error *err);
 
+/* Two runs compared, or judged, on the same items of a task: eval/compare_tasks.h. NaN is stored
+ * as NULL. */
+struct store_eval_verdict {
+    int64_t run_id, base_run_id; /* of the candidate, b, and of the base, a */
+    const char *task, *metric;
+    int64_t n, n_blocks; /* items, and what of them is independent */
+    double a, b, difference, standard_error, ci_lo, ci_hi, confidence, p_value, p_holm;
+    int64_t n10, n01; /* only a, only b right; negative: the figure is not binary */
+    double p_mcnemar, mde, power;
+    double margin, loss, loss_lo, loss_hi; /* of a gate; margin NaN: compared, not judged */
+    const char *verdict;
+    const char *flipped_json; /* an array */
+};
+/* All of them in ONE transaction; one with the same runs, task, metric, margin, confidence and
+ * power takes the place of the one before. */
+bool store_add_eval_verdicts(struct store *store, const struct store_eval_verdict *verdicts,
+                             size_t n, struct rml_error *err);
+
+/* How fast rml-bench has measured the decoding of what a task of a run is of: the same checkpoint,
+ * arithmetic, cache types, threads and instruction set, on the same host, one sequence, the
+ * least depth, the newest. tokens_per_second is NaN when it has not. */
+struct store_decode_speed {
+    double tokens_per_second;
+    int64_t n_depth;
+    char run_uuid[64];
+};
+bool store_find_decode_speed(struct store *store, int64_t run_id, const char *task,
+                             struct store_decode_speed *speed, struct rml_error *err);
+
 /* ---- Reading evaluations back ---------------------------------------------- */
 
 /*

@@ -151,3 +151,46 @@ END
     try rml-eval gate 5 5 --margin 0.0001
     [ "$status" -eq 0 ]
 }
+
+@test "verdicts are kept with the candidate's run, shown and reported; the same comparison once" {
+    sqlite3 "$RML_DB" ".backup kept.db"
+    export RML_DB=$PWD/kept.db
+    sqlite3 "$RML_DB" "DELETE FROM eval_verdict"
+    for i in 1 2; do
+        rml-eval compare 1 2 >/dev/null
+        try rml-eval gate 1 2 --margin 0.01
+    done
+    rml-eval compare 5 6 >/dev/null
+    # 7 / 60 in favour of the base, 10 against 3, p of McNemar 756 / 2^13, 13 flipped
+    [ "$(sqlite3 "$RML_DB" "SELECT run_id, base_run_id, task, metric, n, n10, n01, json_array_length(flipped_json),
+        abs(difference - 7/60.0) < 1e-12, abs(p_mcnemar - 756/8192.0) < 1e-12, abs(mde / stderr - 2.8015852182) < 1e-8,
+        verdict FROM eval_verdict WHERE method = 'paired' AND run_id = 2")" = '2|1|choices|acc|60|10|3|13|1|1|1|no difference seen' ]
+    [ "$(sqlite3 "$RML_DB" "SELECT count(*), margin, abs(loss - 7/60.0) < 1e-12, loss_lo < loss AND loss < loss_hi FROM eval_verdict WHERE method = 'non-inferiority'")" = '1|0.01|1|1' ]
+    [ "$(sqlite3 "$RML_DB" "SELECT count(*), sum(p_mcnemar IS NULL AND n10 IS NULL) FROM eval_verdict WHERE metric = 'ppl'")" = '1|1' ]
+    # show: with either run, also as JSON
+    rml-results show 2 >show.txt
+    grep -q 'choices  *acc  .* 60  *0.55  *0.4333  *0.1167 .* 0.09229 .* 13  *-  *no difference seen' show.txt
+    grep -q 'right in the base only: .*in law with whom she had wrought, and' show.txt
+    rml-results show 1 --json >a.json
+    [ "$(sql "json_array_length(a, '\$.eval_verdicts') = 2 AND json_array_length(a, '\$.eval_verdicts[0].flipped') = 13
+        AND json_extract(a, '\$.evals[0].protocol') IS NOT NULL AND json_extract(a, '\$.evals[0].settings.delimiter') = ' '")" = 1 ]
+    # the report: the same bytes again, and the texts of what flipped
+    rml-results report -o one.html
+    rml-results report -o two.html
+    cmp one.html two.html
+    rows() { sed -n "/<section id=\"$1\">/,/<\/section>/p" one.html; }
+    [ "$(rows eval-verdicts | grep -c '^<tr><td')" -eq 3 ]
+    rows eval-verdicts | grep -q '<td>no difference seen</td><td>choices</td><td>acc</td>.*>0.1167<'
+    [ "$(rows flipped | grep -c '^<tr><td')" -eq 13 ]
+    rows flipped | grep -q 'in law with whom she had wrought, and'
+    # a database that cannot be written can be asked, and says that nothing is kept
+    if [ "$(id -u)" -ne 0 ]; then
+        chmod a-w kept.db
+        try rml-eval compare 1 2
+        [ "$status" -eq 0 ] && [[ $stderr == *"not kept"* ]]
+    fi
+    # merged: with the runs that it is about, once
+    rml-results merge "$RML_DB" --db merged.db -q >/dev/null
+    rml-results merge "$RML_DB" --db merged.db -q >/dev/null
+    [ "$(sqlite3 merged.db "SELECT count(*), sum(v.run_id = r.id AND v.base_run_id = a.id) FROM eval_verdict v JOIN run r ON r.id = v.run_id JOIN run a ON a.id = v.base_run_id")" = '3|3' ]
+}

@@ -18,7 +18,7 @@ try() {
 
 @test "a page with every chart, all tables, and nothing from elsewhere" {
     [ "$(grep -c '<img alt="Chart: ' "$page")" -eq 12 ]
-    for id in verdicts charts goldens metrics results runs machine-state hosts builds models; do
+    for id in verdicts charts goldens eval-verdicts flipped metrics results runs machine-state hosts builds models; do
         grep -q "<section id=\"$id\">" "$page"
         grep -q "href=\"#$id\"" "$page"
     done
