@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "tools/cli/json_csv.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/table.h"
@@ -31,32 +32,6 @@ static bool write_jsonl(FILE *out, const struct bench_session *session, struct r
     return ok;
 }
 
-/* RFC 4180: quoted when it has to be, quotes doubled. */
-static void put_csv_text(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void put_csv_value(FILE *out, const json_t *value)
-{
-    if (json_is_string(value))
-        put_csv_text(out, json_string_value(value));
-    else if (json_is_integer(value))
-        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value))
-        fprintf(out, "%.17g", json_real_value(value));
-}
-
 /* The keys of a JSON row that are no lists, in the same order; null is empty. */
 static bool write_csv(FILE *out, const struct bench_session *session, struct rml_error *err)
 {
@@ -77,7 +52,7 @@ static bool write_csv(FILE *out, const struct bench_session *session, struct rml
                 if (header)
                     fputs(key, out);
                 else
-                    put_csv_value(out, value);
+                    cli_put_csv(out, value);
             }
             fputc('\n', out);
         }

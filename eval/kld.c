@@ -10,6 +10,7 @@
 #include "eval/eval_commands.h"
 #include "eval/eval_options.h"
 #include "eval/kld_result.h"
+#include "eval/same_tokens.h"
 #include "eval/text_options.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
@@ -135,30 +136,6 @@ struct sides {
     size_t n;
 };
 
-/* Two checkpoints are comparable when they mean the same by an id: both vocabularies are of one
- * size, and both tokenizers give the same ids for every text. */
-static bool check_same_ids(const struct sides *s, const struct windows *other,
-                           struct rml_error *err)
-{
-    for (size_t d = 0; d < s->windows.n_docs; d++) {
-        size_t n = s->windows.docs[d].n_tokens;
-        if (n != other->docs[d].n_tokens ||
-            memcmp(s->windows.ids[d], other->ids[d], n * sizeof(int32_t)) != 0)
-            return rmli_fail(err, RML_FORMAT, s->documents.docs[d].id, -1,
-                             "the tokenizers of base and candidate give different ids, expected "
-                             "the same");
-    }
-    return true;
-}
-
-static bool check_vocabularies(const struct arguments *a, uint32_t base, uint32_t candidate,
-                               struct rml_error *err)
-{
-    return base == candidate ||
-           rmli_fail(err, RML_FORMAT, a->candidate, -1,
-                     "a vocabulary of %u tokens found, expected the base's %u", candidate, base);
-}
-
 static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_thread_pool *pool,
                              struct rml_error *err)
 {
@@ -169,16 +146,12 @@ static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_th
         settings.k_dtype = a->against.k_dtype;
         settings.v_dtype = a->against.v_dtype;
     }
-    struct windows other = {0};
     bool ok = eval_engine_init(&s->base_engine, a->base, &settings, pool, err) &&
               eval_engine_need_tokenizer(&s->base_engine, err) &&
-              eval_engine_need_tokenizer(&s->candidate, err) &&
-              check_vocabularies(a, s->base_engine.n_vocab, s->candidate.n_vocab, err) &&
               text_options_settle(&a->text, a->options.ctx, &s->base_engine, err) &&
               windows_init(&s->windows, &s->base_engine, &s->documents, &a->text.windows, err) &&
-              windows_init(&other, &s->candidate, &s->documents, &a->text.windows, err) &&
-              check_same_ids(s, &other, err);
-    windows_release(&other);
+              check_same_tokens(s->base_engine.n_vocab, &s->candidate, &s->documents,
+                                &a->text.windows, &s->windows, err);
     size_t longest = 1;
     for (size_t w = 0; ok && w < s->windows.n; w++)
         longest =
@@ -205,7 +178,7 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
     if (!eval_engine_need_tokenizer(&s->candidate, err) ||
         !(ours ? kld_base_open_file(&s->base, a->base, err)
                : kld_base_open_llama_cpp(&s->base, a->base, err)) ||
-        !check_vocabularies(a, s->base.n_vocab, s->candidate.n_vocab, err))
+        !check_same_vocabulary(s->base.n_vocab, &s->candidate, err))
         return false;
     if (!ours)
         put_bos(s);

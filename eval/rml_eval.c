@@ -12,6 +12,8 @@ int main(int argc, char **argv)
         {"loglik", "log-likelihoods of given continuations", eval_loglik_main},
         {"generate", "replies to prompts, compared with accepted answers", eval_generate_main},
         {"kld", "how far a checkpoint's distributions are from a base's", eval_kld_main},
+        {"sweep", "cache types, arithmetics and variants of a checkpoint in one table",
+         eval_sweep_main},
         {"compare", "two runs on the same items, paired", eval_compare_main},
         {"gate", "is a run not worse than another by more than a margin", eval_gate_main},
         {"import", "runs of lm-eval into the database", eval_import_main},

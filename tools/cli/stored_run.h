@@ -12,6 +12,14 @@
 bool cli_run_begin(const struct cli_options *options, enum store_run_kind kind, int64_t seed,
                    struct store **store, int64_t *run_id, struct rml_error *err);
 
+/* The parts of it, for a command that is several runs: opens the database (*store stays NULL with
+ * --no-db); begins a run (*run_id 0 in a NULL store); ends one and returns the exit code as below,
+ * without closing the database. label NULL: none. */
+bool cli_store_open(const struct cli_options *options, struct store **store, struct rml_error *err);
+bool cli_run_add(struct store *store, enum store_run_kind kind, int64_t seed, const char *label,
+                 int64_t *run_id, struct rml_error *err);
+int cli_run_finish(struct store *store, int64_t run_id, int exit_code);
+
 /* Ends the run as the exit code says, and closes the database. Returns the exit code, which is
  * CLI_ERROR, with the error printed, when the database does not take it. */
 int cli_run_end(struct store *store, int64_t run_id, int exit_code);
