@@ -17,10 +17,20 @@
  * name ends in _nbytes and in elements where it does not. Objects are made by
  * _create, _open or _load and given back by _destroy or _close, which accept
  * NULL. The library never prints, exits or aborts; a call that fails says so by
- * its result, says why in the rml_error, and leaves its objects as they were.
+ * its result, says why in the rml_error, and leaves its objects as they were. From C++
+ * (17 or later) include this header, not those below it.
  */
 #ifndef RML_H
 #define RML_H
+
+/* What the headers below need of the standard, outside of the linkage that they get in C++. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -41,5 +51,9 @@
 #include "text/chat.h"
 #include "text/chat_json.h"
 #include "text/tokenizer.h"
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
