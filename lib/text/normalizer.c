@@ -18,8 +18,16 @@ static bool lowercase(const char *text, size_t nbytes, struct rml_bytes *out, st
     return true;
 }
 
+static bool is_within(size_t n, size_t most, struct rml_error *err)
+{
+    return n <= most ||
+           rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                     "the normalizers make more than %zu bytes of a text, which is not supported",
+                     most);
+}
+
 static bool replace(struct rmli_run *run, const struct rmli_normalizer *step, const char *text,
-                    size_t nbytes, struct rml_bytes *out, bool *changed)
+                    size_t nbytes, size_t most, struct rml_bytes *out, bool *changed)
 {
     size_t from = 0, last_end = SIZE_MAX, begin, end;
     int found;
@@ -28,6 +36,7 @@ static bool replace(struct rmli_run *run, const struct rmli_normalizer *step, co
                                       &begin, &end, run->err)) > 0) {
         size_t copied = last_end == SIZE_MAX ? 0 : last_end;
         if (!rmli_bytes_append(out, text + copied, begin - copied, run->err) ||
+            !is_within(out->n + step->content_nbytes, most, run->err) ||
             !rmli_bytes_append(out, step->content, step->content_nbytes, run->err))
             return false;
         *changed = true;
@@ -55,16 +64,75 @@ static void strip(const struct rmli_normalizer *step, const char **text, size_t 
     *nbytes = end - begin;
 }
 
+/*
+ * The reference knows the first word of a text by where its first character stood before
+ * normalisation; so a text that has lost its first character has no first word. A replacement
+ * stands where the last of the characters that it replaces stood.
+ *
+ * *n bytes at the beginning of `text` come from the first character; how many after the step.
+ */
+static bool follow_start(struct rmli_run *run, const struct rmli_normalizer *step, const char *text,
+                         size_t nbytes, size_t *n)
+{
+    struct rml_bytes out = {0};
+    bool ok = true, changed;
+    if (*n == 0)
+        return true;
+    switch (step->kind) {
+    case RMLI_NORMALIZE_PREPEND:
+        *n += step->content_nbytes;
+        return true;
+    case RMLI_NORMALIZE_STRIP: {
+        const char *from = text;
+        size_t left = nbytes;
+        strip(step, &from, &left);
+        size_t lost = (size_t)(from - text);
+        *n = lost < *n ? *n - lost : 0;
+        return true;
+    }
+    case RMLI_NORMALIZE_LOWERCASE:
+        ok = lowercase(text, *n, &out, run->err);
+        *n = out.n;
+        break;
+    case RMLI_NORMALIZE_REPLACE: {
+        size_t from = 0, last_end = SIZE_MAX, begin, end, left = *n;
+        int found;
+        while ((found = rmli_pattern_next(step->pattern, &run->match, text, nbytes, from, last_end,
+                                          &begin, &end, run->err)) > 0 &&
+               begin < left) {
+            if (end > left) {
+                *n -= left - begin;
+                break;
+            }
+            *n = *n - (end - begin) + step->content_nbytes;
+            from = last_end = end;
+        }
+        return found >= 0;
+    }
+    default:
+        ok = rmli_unicode_normalize(step->kind, text, *n, &out, &changed, run->err);
+        *n = changed ? out.n : *n;
+        break;
+    }
+    free(out.data);
+    return ok;
+}
+
 bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const char **normalized,
                     size_t *normalized_nbytes)
 {
     const struct rmli_pipeline *pipeline = run->pipeline;
     int which = 0;
+    size_t most = rmli_growth_limit(nbytes), n_start = 0;
+    if (nbytes > 0)
+        rmli_utf8_decode(text, &n_start);
     for (size_t i = 0; i < pipeline->n_normalizers; i++) {
         const struct rmli_normalizer *step = &pipeline->normalizers[i];
         struct rml_bytes *out = &run->normalized[which];
         bool ok = true, changed = true;
         out->n = 0;
+        if (run->follows_start && !follow_start(run, step, text, nbytes, &n_start))
+            return false;
         switch (step->kind) {
         case RMLI_NORMALIZE_NFC:
         case RMLI_NORMALIZE_NFD:
@@ -76,7 +144,7 @@ bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const
             ok = lowercase(text, nbytes, out, run->err);
             break;
         case RMLI_NORMALIZE_REPLACE:
-            ok = replace(run, step, text, nbytes, out, &changed);
+            ok = replace(run, step, text, nbytes, most, out, &changed);
             break;
         case RMLI_NORMALIZE_PREPEND:
             changed = nbytes > 0;
@@ -89,7 +157,7 @@ bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const
             changed = false;
             break;
         }
-        if (!ok)
+        if (!ok || (changed && !is_within(out->n, most, run->err)))
             return false;
         if (changed) {
             text = out->data ? out->data : "";
@@ -99,5 +167,6 @@ bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const
     }
     *normalized = text;
     *normalized_nbytes = nbytes;
+    run->keeps_start = n_start > 0;
     return true;
 }

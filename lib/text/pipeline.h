@@ -76,6 +76,14 @@ struct rmli_pipeline {
 void rmli_pipeline_release(struct rmli_pipeline *pipeline);
 
 /* What one call needs; zero to begin with, then rmli_run_init. */
+/* What normalizers or decoders may make of nbytes: a few that replace a letter by many would fill
+ * any memory. Unicode's own forms make at most eleven bytes of one. */
+static inline size_t rmli_growth_limit(size_t nbytes)
+{
+    size_t room = (size_t)1 << 20, most = INT32_MAX;
+    return nbytes < (most - room) / 64 ? 64 * nbytes + room : most;
+}
+
 struct rmli_run {
     const struct rmli_pipeline *pipeline;
     struct rml_ids *out;
@@ -84,6 +92,8 @@ struct rmli_run {
     struct rmli_unigram_scratch unigram;
     struct rmli_match_scratch match;
     struct rml_bytes normalized[2];
+    bool follows_start; /* somebody asks for the next: Metaspace that prepends to the first word */
+    bool keeps_start; /* what the text normalised last begins with comes from its first character */
     struct rml_bytes
         rewritten[RMLI_MAX_STEPS + 1]; /* by a pre-tokenizer; the last: for the model */
 };
@@ -91,7 +101,7 @@ void rmli_run_init(struct rmli_run *run, const struct rmli_pipeline *pipeline, s
                    struct rml_ids *out, struct rml_error *err);
 void rmli_run_release(struct rmli_run *run);
 
-/* The normalised text, either text itself or in the run (until the next call). */
+/* The normalised text, either text itself or in the run (until the next call). Sets keeps_start. */
 bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const char **normalized,
                     size_t *normalized_nbytes);
 

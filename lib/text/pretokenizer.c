@@ -266,7 +266,10 @@ bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, boo
 void rmli_run_init(struct rmli_run *run, const struct rmli_pipeline *pipeline, size_t nbytes,
                    struct rml_ids *out, struct rml_error *err)
 {
-    *run = (struct rmli_run){.pipeline = pipeline, .out = out, .err = err};
+    *run = (struct rmli_run){.pipeline = pipeline, .out = out, .err = err, .keeps_start = true};
+    for (size_t i = 0; i < pipeline->n_pretokenizers; i++)
+        run->follows_start |= pipeline->pretokenizers[i].kind == RMLI_PRETOKENIZE_METASPACE &&
+                              pipeline->pretokenizers[i].scheme == RMLI_PREPEND_FIRST;
     if (!pipeline->is_unigram)
         rmli_bpe_scratch_init(&run->bpe, nbytes);
 }

@@ -9,7 +9,7 @@
 /* ---- One token ---------------------------------------------------------------------- */
 
 static bool replace_in(const struct rmli_decoder_step *step, struct rmli_match_scratch *match,
-                       const char *text, size_t nbytes, struct rml_bytes *out,
+                       const char *text, size_t nbytes, size_t most, struct rml_bytes *out,
                        struct rml_error *err)
 {
     size_t copied = 0, last_end = SIZE_MAX, begin, end;
@@ -19,6 +19,11 @@ static bool replace_in(const struct rmli_decoder_step *step, struct rmli_match_s
         if (!rmli_bytes_append(out, text + copied, begin - copied, err) ||
             !rmli_bytes_append(out, step->content, step->content_nbytes, err))
             return false;
+        if (out->n > most)
+            return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                             "the decoder makes more than %zu bytes of a token, which is not "
+                             "supported",
+                             most);
         copied = last_end = end;
     }
     return found == 0 && rmli_bytes_append(out, text + copied, nbytes - copied, err);
@@ -81,6 +86,7 @@ static bool decode_token(const struct rmli_decoder *decoder, struct work *work, 
                          size_t nbytes, bool first, struct rml_bytes *out, struct rml_error *err)
 {
     int which = 0;
+    size_t most = rmli_growth_limit(nbytes);
     char byte;
     for (size_t k = 0; k < decoder->n_steps; k++) {
         const struct rmli_decoder_step *step = &decoder->steps[k];
@@ -114,7 +120,7 @@ static bool decode_token(const struct rmli_decoder *decoder, struct work *work, 
             break;
         }
         case RMLI_DECODE_REPLACE:
-            if (!replace_in(step, &work->match, text, nbytes, next, err))
+            if (!replace_in(step, &work->match, text, nbytes, most, next, err))
                 return false;
             break;
         }

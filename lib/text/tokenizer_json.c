@@ -7,6 +7,7 @@
 #include "text/tokenizer_json.h"
 
 #include <locale.h>
+#include <math.h>
 
 #include "files/json_cursor.h"
 #include "text/growing.h"
@@ -127,7 +128,8 @@ static bool read_score(struct reader *r, double *score)
     memcpy(digits, text, n);
     digits[n] = 0;
     *score = strtod_l(digits, &end, r->plain);
-    return end == digits + n || rmli_json_fail(&r->c, begin, "a score is no number");
+    return (end == digits + n && isfinite(*score)) ||
+           rmli_json_fail(&r->c, begin, "a score is no number, or none that a double holds");
 }
 
 /* [["token", score], ...] */

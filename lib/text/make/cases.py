@@ -163,6 +163,11 @@ def main():
             prepend_scheme=kw.get("prepend_scheme", "always")))}
 
     metas = [("metaspace " + s, metaspace(prepend_scheme=s)) for s in ("always", "first", "never")]
+    first = metaspace(prepend_scheme="first")
+    metas += [(f"first, {name}", {**first, "normalizer": part(normalizer)}) for name, normalizer in (
+        ("strip", n.Strip()), ("two replaced", n.Replace(Regex("[A-Za-z]{2}"), "x")), ("one replaced", n.Replace(Regex("[a-z]"), "xy")),
+        ("prepend, strip", n.Sequence([n.Prepend("a"), n.Strip()])), ("NFKD, replace", n.Sequence([n.NFKD(), n.Replace(Regex("^.."), "b")])),
+        ("lower, cut", n.Sequence([n.Lowercase(), n.Replace(Regex("^h"), "")])))]
     metas += [("metaspace whole", metaspace(split=False)),
               ("words, metaspace first", {"normalizer": None, "pre_tokenizer": part(p.Sequence([
                   p.WhitespaceSplit(), p.Metaspace(prepend_scheme="first")]))})]

@@ -266,6 +266,38 @@ Test(tokenizer, time_is_in_proportion_to_length)
     }
 }
 
+/* A kilobyte of tokenizer.json that would make 2^36 bytes of a letter, or of a token. */
+Test(tokenizer, what_grows_without_end_is_refused)
+{
+    char patch[4096],
+        step[] =
+            "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, "
+            "\"content\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}";
+    struct rml_error err = RML_ERROR_INIT;
+    struct rml_ids ids = {0};
+    snprintf(patch, sizeof patch,
+             "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [%s,%s,%s,%s,%s,%s]}}",
+             step, step, step, step, step, step);
+    struct rml_tokenizer *t = open_case("bytelevel.json", patch);
+    cr_expect(rml_tokenizer_encode(t, "b c", 3, 0, &ids, &err), "%s", err.message);
+    cr_expect_not(rml_tokenizer_encode(t, "a", 1, 0, &ids, &err));
+    cr_expect_eq(err.code, RML_UNSUPPORTED);
+    cr_expect(strstr(err.message, "the normalizers make more than"), "%s", err.message);
+    rml_ids_release(&ids);
+    rml_tokenizer_destroy(t);
+
+    snprintf(patch, sizeof patch,
+             "{\"decoder\": {\"type\": \"Sequence\", \"decoders\": [%s,%s,%s,%s,%s,%s]}}", step,
+             step, step, step, step, step);
+    err = (struct rml_error)RML_ERROR_INIT;
+    json_t *file = test_load_json("lib/text/tests/cases", "bytelevel.json");
+    json_t *changes = json_loads(patch, 0, NULL);
+    cr_expect_null(test_open_patched(json_object_get(file, "tokenizer"), changes, &err));
+    cr_expect(strstr(err.message, "the decoder makes more than"), "%s", err.message);
+    json_decref(file);
+    json_decref(changes);
+}
+
 struct job {
     const struct rml_tokenizer *t;
     struct rml_ids ids;
