@@ -17,11 +17,14 @@ do for [i = 1:n_panels] {
     # Not from zero: what is looked for are steps of some percent.
     room = HI_max > LO_min ? (HI_max - LO_min) * 0.25 : HI_max * 0.05
     set yrange [LO_min - room < 0 ? 0 : LO_min - room:HI_max + room]
-    pad = X_max > X_min ? (X_max - X_min) * 0.03 : 43200
+    span = X_max - X_min
+    pad = span > 0 ? span * 0.03 : 43200
     set xrange [X_min - pad:X_max + pad]
-    step = X_max - X_min > 6 ? (X_max - X_min) / 6 : 86400
-    set xtics X_min, step, X_max > X_min ? X_max - step / 2 : X_max + step / 4 time
-    if (X_max - X_min > 200000) { set format x "%Y-%m-%d" time } else { set format x "%m-%d %H:%M" time }
+    x_format = span > 200000 ? "%Y-%m-%d" : span > 1800 ? "%m-%d %H:%M" : "%m-%d %H:%M:%S"
+    set format x x_format time
+    # Seconds are the finest that a tick says: below six of them there is one tick.
+    if (span >= 6) { set xtics X_min, span / 6, X_max - span / 12 time } \
+    else { set xtics (strftime(x_format, X_min) X_min) }
     set format y "%g"
     if (n_dirty > 0 && n_clean > 0) { set key top right horizontal samplen 1 } else { unset key }
     plot data index i using 4:7:8 with filledcurves fc rgb "#bbbbbb" fs solid 0.6 noborder notitle, \

@@ -143,6 +143,21 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     [ "$(points x.dat | grep -c '^"[^"]*ci-runner-1')" -eq 40 ]
 }
 
+@test "history: runs that are seconds, minutes or no time apart" {
+    for apart in 0 1 3 6 60 5000; do
+        copy near$apart.db "PRAGMA foreign_keys = ON; DELETE FROM run WHERE id NOT IN (SELECT id FROM run WHERE id >= 20 LIMIT 3);
+            UPDATE run SET start_ns = 1796017000000000000 + $apart * 1000000000 * id, end_ns = 1796017000000000000 + $apart * 1000000000 * id"
+        plot history --db near$apart.db -o near.svg
+        # 1796017000 is 2026-11-30 05:36:40 UTC; the first run's number is 20
+        if [ "$apart" -le 60 ]; then
+            grep -q "$(TZ=UTC date -d @$((1796017000 + 20 * apart)) +'%m-%d %H:%M:%S')" near.svg
+        else
+            grep -q "$(TZ=UTC date -d @$((1796017000 + 20 * apart)) +'%m-%d %H:%M')<" near.svg
+        fi
+    done
+    rml-results report --db near1.db -o near.html 2>/dev/null
+}
+
 @test "ab: ratios, interval and gate as stored" {
     plot ab -o x.svg --data x.dat
     [ "$(points x.dat | wc -l)" -eq 5 ]
