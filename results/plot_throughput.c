@@ -138,7 +138,7 @@ static void add_ratios(struct chart *chart)
         if (strcmp(p->dim[DIM_ENGINE], "rml") != 0 && ours > 0)
             p->label = chart_format(chart, "%s\n%.2fx", p->label, p->y / ours);
     }
-    chart->note = "x: times rml's fastest bar of the group";
+    chart->note = "x: times rml's fastest";
 }
 
 bool plot_finish(struct chart *chart, const struct plot_kind *kind, const char *sql, FILE *data)

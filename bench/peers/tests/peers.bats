@@ -191,3 +191,13 @@ END
         grep -q '</svg>' charts/made.svg && grep -q wrong charts/made.svg
     fi
 }
+
+@test "the README's figures are those of the stored runs" {
+    readme=$BATS_TEST_DIRNAME/../../../README.md
+    "$peers/tables" >table
+    grep -q '^| rml f32 |' table && grep -q '^| llama.cpp |' table && grep -q '^| ik_llama.cpp |' table
+    # ik_llama.cpp's Q4_1 prefill is known to be wrong
+    grep 'ik_llama.cpp' table | grep -q ', wrong)'
+    grep -q 'begin of bench/peers/tables' "$readme" || skip 'the README has none'
+    "$peers/tables" --check "$readme"
+}
