@@ -81,7 +81,7 @@ struct chart {
     const char *title, *x_label, *y_label;
     const char *note;                            /* one more line under the title, NULL: none */
     const char *x_separator;                     /* between the parts of an x name */
-    char axes[8];                                /* "x": that one is logarithmic */
+    char axes[8];                                /* "x": that one is logarithmic; "k": with a key */
     struct chart_range ranges[CHART_MAX_PANELS]; /* set by chart_place_labels */
 };
 

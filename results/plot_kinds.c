@@ -15,7 +15,7 @@ const struct plot_kind plot_kinds[] = {
     {"samples", "every sample, quartiles and median", "samples", plot_export_samples},
     {"ab", "ratios of a comparison with intervals and gate", "ratios", plot_export_verdicts},
     {"peers", "engines side by side", "bars", plot_export_speed},
-    {"quality", "perplexity and KL divergence against size and speed", "scatter",
+    {"quality", "perplexity and KL divergence against memory and speed", "quality",
      plot_export_quality},
     {0},
 };

@@ -35,14 +35,14 @@ static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned n
                    enum chart_axis x, enum chart_axis y, const char *sql, FILE *data)
 {
     size_t longest = 0;
+    bool is_high = strcmp(kind->script, "scatter") != 0;
     label_points(chart, named);
     for (size_t i = 0; i < chart->n; i++) {
         const char *label = chart->points[i].label;
         longest = label && strlen(label) > longest ? strlen(label) : longest;
     }
-    bool is_roofline = strcmp(kind->script, "roofline") == 0;
-    chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_roofline ? 2 : 1;
-    chart_place_labels(chart, x, y, chart->n_columns > 1 ? 320 : 715, is_roofline ? 380 : 230);
+    chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_high ? 2 : 1;
+    chart_place_labels(chart, x, y, chart->n_columns > 1 ? 320 : 715, is_high ? 380 : 230);
     return plot_finish(chart, kind, sql, data);
 }
 
@@ -88,13 +88,24 @@ bool plot_export_memory(const struct plot_kind *kind, struct store *store,
 
 /* ---- Quality --------------------------------------------------------------------------------- */
 
-/* The latest value of each metric of each checkpoint and setting, with the size of the
- * checkpoint and its fastest decoding. Parameters as those of plot_load. */
+/* The latest value of each metric of each checkpoint and setting, with its memory and speeds: those
+ * of a sweep where it is of one (weights and the cache of a window; tokens scored a second), else
+ * the size of the checkpoint; and the fastest decoding that was measured, of a sweep's settings in
+ * just these settings. A sweep's perplexities are in its divergences. Parameters as those of
+ * plot_load. */
 static const char quality_sql[] =
-    "WITH speed AS MATERIALIZED (SELECT model_id, max(tokens_per_second) AS tokens_per_second"
-    " FROM v_chart WHERE suite = 'decoder' AND n_gen > 0 AND engine = 'rml' AND NOT is_wrong"
-    " AND status IN ('ok', 'unstable') AND model_id IS NOT NULL GROUP BY model_id),"
-    " metric AS (SELECT e.*, u.uuid AS run_uuid, u.start_ns, h.hostname, h.cpu_model,"
+    "WITH decoding AS MATERIALIZED (SELECT model_id, arithmetic, k_dtype, v_dtype,"
+    "  max(tokens_per_second) AS tokens_per_second FROM v_chart WHERE suite = 'decoder'"
+    "  AND n_gen > 0 AND engine = 'rml' AND NOT is_wrong AND status IN ('ok', 'unstable')"
+    "  AND model_id IS NOT NULL GROUP BY model_id, arithmetic, k_dtype, v_dtype),"
+    " cost AS MATERIALIZED (SELECT e.run_id, e.task, sum(e.value) AS nbytes FROM eval_metric AS e"
+    "  WHERE e.metric IN ('weight_bytes', 'kv_bytes') GROUP BY e.run_id, e.task),"
+    " scoring AS MATERIALIZED (SELECT e.model_id, e.arithmetic, e.k_dtype, e.v_dtype, u.host_id,"
+    "  e.value, row_number() OVER (PARTITION BY e.model_id, e.arithmetic, e.k_dtype, e.v_dtype,"
+    "   u.host_id ORDER BY u.start_ns DESC, e.id DESC) AS age"
+    "  FROM eval_metric AS e JOIN run AS u ON u.id = e.run_id"
+    "  WHERE e.metric = 'tokens_per_second'),"
+    " metric AS (SELECT e.*, u.uuid AS run_uuid, u.start_ns, u.host_id, h.hostname, h.cpu_model,"
     "  h.fingerprint AS host_fingerprint, b.version, b.git_commit, m.file_name AS model,"
     "  m.file_bytes, m.arch, m.n_params, m.weight_dtype, u.state,"
     "  row_number() OVER (PARTITION BY e.task, e.metric, e.model_id, e.arithmetic, e.k_dtype,"
@@ -102,16 +113,25 @@ static const char quality_sql[] =
     " FROM eval_metric AS e JOIN run AS u ON u.id = e.run_id JOIN host AS h ON h.id = u.host_id"
     " JOIN build AS b ON b.id = u.build_id JOIN model AS m ON m.id = e.model_id"
     " WHERE e.metric IN ('ppl', 'word_perplexity', 'kld_mean') AND e.value IS NOT NULL"
+    " AND NOT (e.metric = 'ppl' AND EXISTS (SELECT 1 FROM cost WHERE cost.run_id = e.run_id"
+    "  AND cost.task = e.task))"
     " AND (u.state = 'complete' OR ?1 IS NOT NULL)"
     " AND (?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(?1)"
     "  WHERE substr(u.uuid, 1, length(value)) = value))"
     " AND (?2 IS NULL OR h.hostname GLOB ?2 OR h.fingerprint GLOB ?2)"
     " AND (?6 IS NULL OR m.file_name GLOB ?6) AND u.start_ns >= ?7)"
-    " SELECT task, metric, value, stderr, n, arithmetic, k_dtype, v_dtype, model, file_bytes, arch,"
-    " n_params, weight_dtype, run_uuid, start_ns, cpu_model, hostname, version, git_commit,"
-    " tokens_per_second"
-    " FROM metric LEFT JOIN speed ON speed.model_id = metric.model_id WHERE age = 1"
-    " ORDER BY start_ns, metric.id";
+    " SELECT metric.task, metric, metric.value, stderr, n, metric.arithmetic, metric.k_dtype,"
+    " metric.v_dtype, model, file_bytes, arch, n_params, weight_dtype, run_uuid, start_ns,"
+    " cpu_model, hostname, version, git_commit, (SELECT max(d.tokens_per_second)"
+    "  FROM decoding AS d WHERE d.model_id = metric.model_id AND (cost.nbytes IS NULL OR"
+    "  (d.arithmetic = metric.arithmetic AND d.k_dtype = metric.k_dtype"
+    "   AND d.v_dtype = metric.v_dtype))), cost.nbytes,"
+    " CASE WHEN cost.nbytes IS NOT NULL THEN scoring.value END"
+    " FROM metric LEFT JOIN cost ON cost.run_id = metric.run_id AND cost.task = metric.task"
+    " LEFT JOIN scoring ON scoring.age = 1 AND scoring.model_id = metric.model_id"
+    "  AND scoring.arithmetic = metric.arithmetic AND scoring.k_dtype = metric.k_dtype"
+    "  AND scoring.v_dtype = metric.v_dtype AND scoring.host_id = metric.host_id"
+    " WHERE metric.age = 1 ORDER BY start_ns, metric.id";
 
 enum {
     Q_TASK,
@@ -133,31 +153,52 @@ enum {
     Q_HOSTNAME,
     Q_VERSION,
     Q_GIT_COMMIT,
-    Q_SPEED
+    Q_DECODING,
+    Q_MEMORY,
+    Q_SCORING
 };
 
-/* One point over the size, and one over the speed when that is known. */
+/* What quality is set against, each in its panels. */
+static const struct {
+    int column;
+    double scale;
+    const char *what;
+} quality_axes[] = {{Q_MEMORY, 1e-6, "over memory in MB"},
+                    {Q_FILE_BYTES, 1e-6, "over file size in MB"},
+                    {Q_SCORING, 1, "over scored tokens/s"},
+                    {Q_DECODING, 1, "over decoded tokens/s"}};
+
+/* A divergence of 0 has no place on an axis that is logarithmic: the base is left out. */
+static bool is_quality_base(sqlite3_stmt *stmt)
+{
+    return strcmp(plot_column_text(stmt, Q_METRIC), "kld_mean") == 0 &&
+           !(plot_column_number(stmt, Q_VALUE) > 0);
+}
+
+/* A point for each of these that is known; the file's size where memory is not. */
 static void add_metric(struct chart *chart, sqlite3_stmt *stmt)
 {
-    for (int over_speed = 0; over_speed < 2; over_speed++) {
-        double x = plot_column_number(stmt, over_speed ? Q_SPEED : Q_FILE_BYTES);
-        struct chart_point *p = isnan(x) ? NULL : chart_add(chart);
+    bool has_memory = !isnan(plot_column_number(stmt, Q_MEMORY));
+    for (size_t i = 0; i < sizeof quality_axes / sizeof quality_axes[0]; i++) {
+        double x = plot_column_number(stmt, quality_axes[i].column);
+        bool again = quality_axes[i].column == Q_FILE_BYTES && has_memory;
+        struct chart_point *p = isnan(x) || again ? NULL : chart_add(chart);
         if (!p)
             continue;
         const char *k = plot_column_text(stmt, Q_K_DTYPE), *v = plot_column_text(stmt, Q_V_DTYPE);
         double error = plot_column_number(stmt, Q_STDERR);
-        p->x = over_speed ? x : x / 1e6;
+        p->x = x * quality_axes[i].scale;
         p->y = plot_column_number(stmt, Q_VALUE);
         if (!isnan(error)) {
-            p->lo = p->y - 1.96 * error;
+            p->lo = p->y > 1.96 * error ? p->y - 1.96 * error : p->y;
             p->hi = p->y + 1.96 * error;
             p->coverage = 0.95;
         }
         p->n = sqlite3_column_int64(stmt, Q_N);
         p->dim[DIM_CASE] = chart_format(chart, "%s of %s", plot_column_text(stmt, Q_METRIC),
                                         plot_column_text(stmt, Q_TASK));
-        p->dim[DIM_WORK] = over_speed ? "speed" : "size";
-        p->dim[DIM_ENGINE] = over_speed ? "over decoded tokens/s" : "over file size in MB";
+        p->dim[DIM_WORK] = p->dim[DIM_ENGINE] = quality_axes[i].what;
+        p->order[DIM_ENGINE] = (double)i;
         p->dim[DIM_MODEL] = p->file = chart_text(chart, plot_column_text(stmt, Q_MODEL));
         p->family = plot_family(chart, plot_column_text(stmt, Q_ARCH),
                                 plot_column_number(stmt, Q_N_PARAMS), p->file);
@@ -180,15 +221,24 @@ static void add_metric(struct chart *chart, sqlite3_stmt *stmt)
 bool plot_export_quality(const struct plot_kind *kind, struct store *store,
                          const struct plot_selection *selection, FILE *data, struct rml_error *err)
 {
-    static const struct chart_layout layout = {
+    /* Few points are named in full beside them; of many the key has the checkpoint and the
+     * arithmetic, and the labels are the cache types. */
+    static const struct chart_layout few = {
         .ignored = DIM(WORK), .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC) | DIM(KV)};
+    static const struct chart_layout many = {.ignored = DIM(WORK) | DIM(KV),
+                                             .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC)};
     struct chart chart;
     struct query q;
+    size_t n_bases = 0;
     chart_init(&chart);
     query_init(&q, store, quality_sql);
     plot_bind(&q, selection);
-    while (query_step(&q) && !chart.no_memory)
-        add_metric(&chart, q.stmt);
+    while (query_step(&q) && !chart.no_memory) {
+        if (is_quality_base(q.stmt))
+            n_bases++;
+        else
+            add_metric(&chart, q.stmt);
+    }
     bool ok = query_release(&q, "reading metrics", err);
     if (ok && chart.n == 0)
         ok = plot_nothing(store, selection,
@@ -196,10 +246,16 @@ bool plot_export_quality(const struct plot_kind *kind, struct store *store,
                           "and rml-eval kld make some)",
                           err);
     plot_use_families(&chart);
-    if (ok && (ok = chart_arrange(&chart, &layout, err))) {
-        chart.title = "Quality against size and speed";
+    bool dense = chart.n > 32;
+    if (ok && (ok = chart_arrange(&chart, dense ? &many : &few, err))) {
+        chart.title = "Quality against memory and speed";
         chart.y_label = "less is better";
-        ok = finish(&chart, kind, layout.series, AXIS_AUTO, AXIS_AUTO, quality_sql, data);
+        if (n_bases > 0)
+            chart.note = "memory: weights and the cache of a window; without the base (0)";
+        if (dense)
+            strcpy(chart.axes, "k");
+        ok = finish(&chart, kind, dense ? DIM(KV) : few.series, AXIS_AUTO, AXIS_AUTO, quality_sql,
+                    data);
     }
     chart_release(&chart);
     return ok;

@@ -86,6 +86,25 @@ row() {
     [ "$(sqlite3 :memory: "SELECT json_extract(readfile('first.json'), '\$.label') <> json_extract(readfile('second.json'), '\$.label')")" = 1 ]
 }
 
+@test "the chart of quality has each setting over its memory and its speed" {
+    rml-eval sweep "$TINY" "$TINY/held-out.txt" --ctx 128 --limit 4 --kv f32,i8,f16:i8 --arithmetic f32 -o s.json >/dev/null
+    RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.png --data q.dat
+    [ -s q.png ]
+    # two settings in two panels: the base has no place on a logarithmic axis
+    [ "$(grep -c '^"over ' q.dat)" -eq 4 ]
+    sqlite3 :memory: "SELECT printf('%.12g', (value->>'weight_bytes' + (value->>'kv_bytes')) / 1e6) || ' ' ||
+        printf('%.12g', value->>'tokens_per_second') || ' ' || printf('%.12g', value->>'kld_mean')
+        FROM json_each(CAST(readfile('s.json') AS TEXT), '\$.rows') WHERE NOT value->>'is_base'" | {
+        n=0
+        while read -r memory speed kld; do
+            grep '^"over memory in MB' q.dat | grep -q " $memory \".*\" $kld "
+            grep '^"over scored tokens/s' q.dat | grep -q " $speed \".*\" $kld "
+            n=$((n + 1))
+        done
+        [ $n -eq 2 ]
+    }
+}
+
 @test "speed of decoding is what rml-bench has measured, and nothing else" {
     rml-bench decoder "$TINY/rml-tiny.gguf" --threads 1 --kv f16 --arithmetic f32 --gen 4 --prompt 0 --reps 21 -q >/dev/null || true
     n=$(query "SELECT count(*) FROM v_chart WHERE suite = 'decoder' AND n_gen > 0 AND tokens_per_second > 0")

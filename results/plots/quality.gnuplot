@@ -1,0 +1,38 @@
+# Labelled points with intervals of y, and room for many of them.
+#
+#     gnuplot -c quality.gnuplot DATA OUTPUT
+#
+# DATA and OUTPUT: see style.gnuplot, which lies beside this file. Further columns of DATA as those
+# of scatter.gnuplot; "k" among the axes: series are named in a key under each panel, not in labels.
+
+call ARG0[1:strlen(ARG0) - strlen("quality.gnuplot")]."style.gnuplot" ARG1 ARG2 380
+
+if (!text) { set grid xtics ytics lt 1 lc rgb "#dddddd" lw 1 }
+with_key = strstrt(axes, "k") > 0
+
+do for [i = 1:n_panels] {
+    eval look_at
+    stats data index i using (x_min = $16, x_max = $17, y_min = $18, y_max = $19, \
+        log_x = int($20), log_y = int($21), 0) name "S" nooutput
+    n_labels = 0
+    stats data index i using (n_labels = n_labels + (strlen(strcol(10)) > 0)) name "S" nooutput
+    if (log_x) { set logscale x 10 }
+    if (log_y) { set logscale y 10 }
+    set xrange [x_min:x_max]
+    set yrange [y_min:y_max]
+    set format x log_x ? "%g" : number_format(x_max)
+    set format y log_y ? "%.0e" : number_format(y_max)
+    unset key
+    if (with_key && n_here > 1) {
+        set key at graph 0.5, graph -0.06 center top horizontal samplen 1 font small \
+            maxcols (longest < 22 ? 4 : longest < 34 ? 3 : 2)
+    }
+    # (A plot without points is none: then outside of the range.)
+    plot for [k = 1:n_here] data index i \
+             using ($2 == series[k] ? $4 : NaN):6:7:8 \
+             with yerrorbars lt line_col(series[k]) pt pt(series[k]) ps 1 \
+             title (with_key ? series_name[series[k] + 1] : ""), \
+         data index i using (n_labels ? $11 : x_max * 100):(n_labels ? $12 : $6):10 with labels center font small notitle
+    unset label
+}
+unset multiplot
