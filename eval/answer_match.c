@@ -13,11 +13,11 @@
 
 struct answer_matcher {
     struct answer_rules rules;
-    pcre2_code *filter, *ignored;
-    pcre2_match_data *filter_data, *ignored_data;
+    pcre2_code *filter, *ignored[ANSWER_MAX_IGNORED];
+    pcre2_match_data *filter_data, *ignored_data[ANSWER_MAX_IGNORED];
 };
 
-static bool append(struct rml_bytes *out, const char *data, size_t nbytes, struct rml_error *err)
+bool answer_append(struct rml_bytes *out, const char *data, size_t nbytes, struct rml_error *err)
 {
     if (out->capacity - out->n < nbytes) {
         size_t capacity = 2 * out->capacity + nbytes + 64;
@@ -62,13 +62,15 @@ struct answer_matcher *answer_matcher_create(const struct answer_rules *rules,
         return NULL;
     }
     m->rules = *rules;
-    if ((rules->pattern && !compile(rules->pattern, "--regex", &m->filter, &m->filter_data, err)) ||
-        (rules->ignore_regex &&
-         !compile(rules->ignore_regex, "--ignore-regex", &m->ignored, &m->ignored_data, err))) {
-        answer_matcher_destroy(m);
-        return NULL;
-    }
-    return m;
+    bool ok =
+        !rules->pattern || compile(rules->pattern, "--regex", &m->filter, &m->filter_data, err);
+    for (size_t i = 0; ok && i < rules->n_ignore_regexes; i++)
+        ok = compile(rules->ignore_regexes[i], "--ignore-regex", &m->ignored[i],
+                     &m->ignored_data[i], err);
+    if (ok)
+        return m;
+    answer_matcher_destroy(m);
+    return NULL;
 }
 
 void answer_matcher_destroy(struct answer_matcher *matcher)
@@ -76,9 +78,11 @@ void answer_matcher_destroy(struct answer_matcher *matcher)
     if (!matcher)
         return;
     pcre2_match_data_free(matcher->filter_data);
-    pcre2_match_data_free(matcher->ignored_data);
     pcre2_code_free(matcher->filter);
-    pcre2_code_free(matcher->ignored);
+    for (size_t i = 0; i < matcher->rules.n_ignore_regexes; i++) {
+        pcre2_match_data_free(matcher->ignored_data[i]);
+        pcre2_code_free(matcher->ignored[i]);
+    }
     free(matcher);
 }
 
@@ -137,7 +141,7 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
                     struct rml_bytes *answer, struct rml_error *err)
 {
     if (!m->filter)
-        return append(answer, reply, nbytes, err);
+        return answer_append(answer, reply, nbytes, err);
     bool found = true;
     struct scan scan = {0};
     size_t n_matches = 0;
@@ -156,53 +160,80 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
     const char *text;
     size_t n;
     if (!found)
-        return append(answer, m->rules.fallback, strlen(m->rules.fallback), err);
+        return answer_append(answer, m->rules.fallback, strlen(m->rules.fallback), err);
     if (!matched_text(m, reply, &text, &n)) {
         text = m->rules.fallback;
         n = strlen(text);
     }
     strip(&text, &n);
-    return append(answer, text, n, err);
+    return answer_append(answer, text, n, err);
 }
 
 /* ---- Exact match --------------------------------------------------------------------------------- */
 
 /* re.sub(ignored, "", text) */
-static bool cut_ignored(struct answer_matcher *m, const char *text, size_t nbytes,
-                        struct rml_bytes *out, struct rml_error *err)
+static bool cut_matches(const pcre2_code *code, pcre2_match_data *data, const char *text,
+                        size_t nbytes, struct rml_bytes *out, struct rml_error *err)
 {
     struct scan scan = {0};
     size_t kept_to = 0;
-    for (bool found = m->ignored; found;) {
-        if (!next_match(m->ignored, m->ignored_data, text, nbytes, &scan, &found, err))
+    for (bool found = true; found;) {
+        if (!next_match(code, data, text, nbytes, &scan, &found, err))
             return false;
         if (!found)
             break;
-        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(m->ignored_data);
-        if (!append(out, text + kept_to, ends[0] - kept_to, err))
+        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
+        if (!answer_append(out, text + kept_to, ends[0] - kept_to, err))
             return false;
         kept_to = ends[1];
     }
-    return append(out, text + kept_to, nbytes - kept_to, err);
+    return answer_append(out, text + kept_to, nbytes - kept_to, err);
+}
+
+static bool cut_ignored(struct answer_matcher *m, struct rml_bytes *text, struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < m->rules.n_ignore_regexes; i++) {
+        struct rml_bytes out = {0};
+        ok = cut_matches(m->ignored[i], m->ignored_data[i], text->n > 0 ? text->data : "", text->n,
+                         &out, err);
+        rml_bytes_release(text);
+        *text = out;
+    }
+    return ok;
+}
+
+bool answer_strip(const char *text, size_t nbytes, struct rml_bytes *out, struct rml_error *err)
+{
+    strip(&text, &nbytes);
+    return answer_append(out, text, nbytes, err);
+}
+
+bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_bytes *out,
+                        struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < nbytes;) {
+        utf8proc_int32_t c;
+        utf8proc_uint8_t encoded[4];
+        utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text + i,
+                                              (utf8proc_ssize_t)(nbytes - i), &c);
+        if (n <= 0) {
+            ok = answer_append(out, text + i++, 1, err);
+            continue;
+        }
+        c = upper ? utf8proc_toupper(c) : utf8proc_tolower(c);
+        utf8proc_ssize_t length = utf8proc_encode_char(c, encoded);
+        ok = answer_append(out, (const char *)encoded, (size_t)length, err);
+        i += (size_t)n;
+    }
+    return ok;
 }
 
 static bool lower(struct rml_bytes *text, struct rml_error *err)
 {
     struct rml_bytes out = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < text->n;) {
-        utf8proc_int32_t c;
-        utf8proc_uint8_t encoded[4];
-        utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text->data + i,
-                                              (utf8proc_ssize_t)(text->n - i), &c);
-        if (n <= 0) {
-            ok = append(&out, text->data + i++, 1, err);
-            continue;
-        }
-        utf8proc_ssize_t length = utf8proc_encode_char(utf8proc_tolower(c), encoded);
-        ok = append(&out, (const char *)encoded, (size_t)length, err);
-        i += (size_t)n;
-    }
+    bool ok = answer_letter_case(text->n > 0 ? text->data : "", text->n, false, &out, err);
     rml_bytes_release(text);
     *text = out;
     return ok;
@@ -220,7 +251,8 @@ static void cut_characters(struct rml_bytes *text, const char *cut)
 static bool normalise(struct answer_matcher *m, const char *text, size_t nbytes,
                       struct rml_bytes *out, struct rml_error *err)
 {
-    if (!cut_ignored(m, text, nbytes, out, err) || (m->rules.ignore_case && !lower(out, err)))
+    if (!answer_append(out, text, nbytes, err) || !cut_ignored(m, out, err) ||
+        (m->rules.ignore_case && !lower(out, err)))
         return false;
     if (m->rules.ignore_punctuation)
         cut_characters(out, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");

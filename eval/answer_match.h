@@ -7,14 +7,18 @@
 
 #include "rml.h"
 
+#define ANSWER_MAX_IGNORED 16
+
 struct answer_rules {
-    const char *pattern;      /* NULL: the whole reply is the answer */
-    int64_t group_select;     /* which of all matches: 0 the first, -1 the last */
-    const char *fallback;     /* the answer when there is no such match */
-    const char *ignore_regex; /* NULL; else what matches is cut out before comparing, */
-    bool ignore_case;         /* letters are lowered one by one, */
-    bool ignore_punctuation;  /* the 32 ASCII characters of Python's string.punctuation, */
-    bool ignore_numbers;      /* and ASCII digits are cut out */
+    const char *pattern;  /* NULL: the whole reply is the answer */
+    int64_t group_select; /* which of all matches: 0 the first, -1 the last */
+    const char *fallback; /* the answer when there is no such match */
+    /* What each of these matches is cut out before comparing, in their order, */
+    const char *ignore_regexes[ANSWER_MAX_IGNORED];
+    size_t n_ignore_regexes;
+    bool ignore_case;        /* letters are lowered one by one, */
+    bool ignore_punctuation; /* the 32 ASCII characters of Python's string.punctuation, */
+    bool ignore_numbers;     /* and ASCII digits are cut out */
 };
 
 struct answer_matcher;
@@ -37,5 +41,13 @@ bool answer_extract(struct answer_matcher *matcher, const char *reply, size_t nb
 bool answer_equals(struct answer_matcher *matcher, const char *answer, size_t answer_nbytes,
                    const char *accepted, size_t accepted_nbytes, bool *equal,
                    struct rml_error *err);
+
+/* Appends bytes. */
+bool answer_append(struct rml_bytes *out, const char *data, size_t nbytes, struct rml_error *err);
+/* Appends the text without white space at both ends (str.strip). */
+bool answer_strip(const char *text, size_t nbytes, struct rml_bytes *out, struct rml_error *err);
+/* Appends the text in lower or upper case, letter by letter. */
+bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_bytes *out,
+                        struct rml_error *err);
 
 #endif

@@ -82,8 +82,11 @@ error_t choice_command_parse(struct choice_command *command, int key, char *arg,
                                                    : DRAW_TICKETS;
         if (command->options.json && command->items_file && strcmp(command->items_file, "-") == 0)
             argp_error(state, "--json and --items - both want standard output");
+        chat_options_parse(&command->rules.chat, key, arg, state);
         return eval_options_parse(&command->eval_options, key, arg, state);
     default:
+        if (chat_options_parse(&command->rules.chat, key, arg, state) == 0)
+            return 0;
         return eval_options_parse(&command->eval_options, key, arg, state);
     }
 }
@@ -104,6 +107,8 @@ static json_t *settings_json(const struct choice_command *command, const struct 
                   command->rules.mutual_info, "items_sha256", items->text_sha256);
     json_object_update(json, own);
     json_decref(own);
+    if (command->rules.chat.is_chat)
+        chat_options_add_settings(&command->rules.chat, json);
     return json;
 }
 
@@ -165,6 +170,7 @@ static bool run_items(struct choice_command *command, struct eval_run *run,
         cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
                  command->options.ctx, n_context);
     bool ok = eval_engine_need_tokenizer(&engine, err) &&
+              chat_options_settle(&command->rules.chat, &engine, err) &&
               selection_apply(&command->eval_options.selection, command->options.seed, items->n,
                               &chosen, &n_chosen, err) &&
               choice_requests_init(&requests, &engine, items, chosen, n_chosen, command->file,

@@ -38,6 +38,7 @@ struct choice_command {
          0,                                                                                        \
          "A field of the file has another name: --rename context=question",                        \
          2},                                                                                       \
+        CHAT_OPTION_KEYS(3),                                                                       \
         {"items", CHOICE_KEY_ITEMS, "FILE", 0, "Write a line of JSON for each item", 3},           \
         EVAL_OPTION_KEYS
 

@@ -370,6 +370,9 @@ void choice_items_release(struct choice_items *items)
         free(item->doc_id);
         free(item->group);
         free(item->golds);
+        for (size_t c = 0; item->conversations && c < item->n_contexts; c++)
+            rml_conversation_release(&item->conversations[c]);
+        free(item->conversations);
         release_texts(item->contexts, item->n_contexts);
         release_texts(item->choices, item->n_choices);
     }

@@ -19,10 +19,12 @@ struct choice_item {
     struct json_t *id; /* what the file says, or the line's number */
     char *doc_id;      /* the same as text */
     char *group;       /* NULL: none */
+    const char *file;  /* NULL: the one that all items are of; borrowed */
     size_t line;
     struct choice_text *contexts; /* [n_contexts]: 1, or n_choices */
     size_t n_contexts;
-    struct choice_text *choices; /* [n_choices] without delimiter */
+    struct rml_conversation *conversations; /* [n_contexts] with --chat; NULL: one message */
+    struct choice_text *choices;            /* [n_choices] without delimiter */
     size_t n_choices;
     bool one_continuation; /* choices are all choices[0], contexts differ */
     struct json_t *gold;   /* as printed: an index or an array of them; NULL: none */

@@ -28,10 +28,10 @@ static bool no_memory(struct rml_error *err)
 static bool at_line(const struct builder *b, const struct choice_item *item, size_t choice,
                     const struct rml_error *why, struct rml_error *err)
 {
-    if (why->code != RML_FORMAT || why->file[0])
+    if ((why->code != RML_FORMAT && why->code != RML_INVALID_ARGUMENT) || why->file[0])
         return rmli_fail(err, why->code, why->file, why->offset, "%s", why->message);
-    return rmli_fail(err, RML_FORMAT, b->file, -1, "line %zu: choice %zu: %s", item->line, choice,
-                     why->message);
+    return rmli_fail(err, why->code, item->file ? item->file : b->file, -1,
+                     "line %zu: choice %zu: %s", item->line, choice, why->message);
 }
 
 static bool add_request(struct builder *b, const struct choice_item *item, size_t idx,
@@ -62,7 +62,7 @@ static void tell_boundary(struct builder *b, const struct choice_item *item, siz
     if (b->out->n_reencoded++ < MAX_TOLD)
         cli_note("%s: line %zu: choice %zu: a token spans the end of the context; the choice is "
                  "encoded alone",
-                 b->file, item->line, choice);
+                 item->file ? item->file : b->file, item->line, choice);
 }
 
 /* What follows a context: the delimiter and the choice. The choice alone, which
@@ -108,20 +108,24 @@ static bool encode_choice(struct builder *b, const struct choice_item *item,
 static bool encode_item(struct builder *b, const struct choice_item *item, bool alone,
                         struct choice_slots *slots, struct rml_error *err)
 {
+    struct eval_prompt prompt = {0};
     struct pair_context context = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < item->n_choices; i++) {
-        bool own = i == 0 || item->n_contexts > 1;
-        if (own && !alone) {
-            const struct choice_text *text = &item->contexts[item->n_contexts > 1 ? i : 0];
+        if (i == 0 || item->n_contexts > 1) {
+            struct rml_error why = RML_ERROR_INIT;
             pair_context_release(&context);
-            ok = pair_context_init(&context, b->engine, text->data, text->nbytes, err);
-        } else if (own) {
-            ok = pair_context_init(&context, b->engine, "", 0, err);
+            eval_prompt_release(&prompt);
+            ok = (alone ? eval_prompt_init_empty(&prompt, &b->rules->chat, &why)
+                        : eval_prompt_init(&prompt, b->engine, &b->rules->chat, item,
+                                           item->n_contexts > 1 ? i : 0, &why)) &&
+                 pair_context_init(&context, b->engine, &prompt, &why);
+            ok = ok || at_line(b, item, i, &why, err);
         }
         ok = ok && encode_choice(b, item, &context, i, alone, slots, err);
     }
     pair_context_release(&context);
+    eval_prompt_release(&prompt);
     return ok;
 }
 

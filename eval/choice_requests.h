@@ -10,6 +10,7 @@
 
 struct choice_rules {
     struct pair_rules pair;
+    struct chat_options chat;
     const char *delimiter; /* between context and choice */
     bool mutual_info;      /* each choice is also scored alone, without context */
 };

@@ -22,6 +22,16 @@ bool encode_text(const struct eval_engine *engine, const char *text, size_t nbyt
     return eval_engine_encode(engine, text, nbytes, flags, ids, err);
 }
 
+bool encode_spans(const struct eval_engine *engine, const struct rml_text_span *spans, size_t n,
+                  const char *text, size_t nbytes, struct rml_ids *ids, struct rml_error *err)
+{
+    bool has_bos = begins_with_prefix(engine, text, nbytes);
+    size_t begin = ids->n;
+    return rml_tokenizer_encode_spans(engine->tokenizer, spans, n, has_bos ? 0 : RML_ADD_SPECIAL,
+                                      ids, err) &&
+           eval_engine_check_ids(engine, ids, begin, err);
+}
+
 bool encode_prefix(const struct eval_engine *engine, int32_t *id, struct rml_error *err)
 {
     *id = rml_tokenizer_prefix(engine->tokenizer);

@@ -14,6 +14,11 @@
 bool encode_text(const struct eval_engine *engine, const char *text, size_t nbytes,
                  struct rml_ids *ids, struct rml_error *err);
 
+/* The same of a text in spans, of which the trusted ones hold special tokens; `text` [nbytes] is
+ * how they begin. */
+bool encode_spans(const struct eval_engine *engine, const struct rml_text_span *spans, size_t n,
+                  const char *text, size_t nbytes, struct rml_ids *ids, struct rml_error *err);
+
 /* The id that a text without context is conditioned on: BOS, else EOS; refused without both. */
 bool encode_prefix(const struct eval_engine *engine, int32_t *id, struct rml_error *err);
 

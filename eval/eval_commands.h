@@ -10,6 +10,7 @@ int eval_loglik_main(int argc, char **argv);
 int eval_kld_main(int argc, char **argv);
 int eval_sweep_main(int argc, char **argv);
 int eval_generate_main(int argc, char **argv);
+int eval_task_main(int argc, char **argv);
 int eval_compare_main(int argc, char **argv);
 int eval_gate_main(int argc, char **argv);
 int eval_import_main(int argc, char **argv);

@@ -64,18 +64,23 @@ bool eval_engine_need_tokenizer(struct eval_engine *engine, struct rml_error *er
            rml_tokenizer_content_sha256(engine->tokenizer, engine->tokenizer_sha256, err);
 }
 
-bool eval_engine_encode(const struct eval_engine *engine, const char *text, size_t nbytes,
-                        unsigned flags, struct rml_ids *ids, struct rml_error *err)
+bool eval_engine_check_ids(const struct eval_engine *engine, const struct rml_ids *ids,
+                           size_t begin, struct rml_error *err)
 {
-    size_t begin = ids->n;
-    if (!rml_tokenizer_encode(engine->tokenizer, text, nbytes, flags, ids, err))
-        return false;
     for (size_t i = begin; i < ids->n; i++)
         if (ids->ids[i] < 0 || (uint32_t)ids->ids[i] >= engine->n_vocab)
             return rmli_fail(err, RML_FORMAT, engine->name, -1,
                              "the tokenizer gives id %d, the model has %u tokens", ids->ids[i],
                              engine->n_vocab);
     return true;
+}
+
+bool eval_engine_encode(const struct eval_engine *engine, const char *text, size_t nbytes,
+                        unsigned flags, struct rml_ids *ids, struct rml_error *err)
+{
+    size_t begin = ids->n;
+    return rml_tokenizer_encode(engine->tokenizer, text, nbytes, flags, ids, err) &&
+           eval_engine_check_ids(engine, ids, begin, err);
 }
 
 size_t eval_engine_n_context(const struct eval_engine *engine)

@@ -38,6 +38,10 @@ bool eval_engine_need_tokenizer(struct eval_engine *engine, struct rml_error *er
 bool eval_engine_encode(const struct eval_engine *engine, const char *text, size_t nbytes,
                         unsigned flags, struct rml_ids *ids, struct rml_error *err);
 
+/* Refuses ids from `begin` on that the model does not have. */
+bool eval_engine_check_ids(const struct eval_engine *engine, const struct rml_ids *ids,
+                           size_t begin, struct rml_error *err);
+
 /* The longest sequence that the model was made for. */
 size_t eval_engine_n_context(const struct eval_engine *engine);
 

@@ -40,39 +40,49 @@ bool pair_overlong_parse(const char *name, enum pair_overlong *overlong)
 }
 
 bool pair_context_init(struct pair_context *context, const struct eval_engine *engine,
-                       const char *text, size_t nbytes, struct rml_error *err)
+                       const struct eval_prompt *prompt, struct rml_error *err)
 {
-    size_t kept = python_rstrip_nbytes(text, nbytes);
-    *context = (struct pair_context){
-        .text = text, .nbytes = kept, .space = text + kept, .space_nbytes = nbytes - kept};
-    return kept == 0 || encode_text(engine, text, kept, &context->ids, err);
+    const struct rml_chat_text *text = &prompt->text;
+    size_t kept = python_rstrip_nbytes(text->text, text->nbytes);
+    *context = (struct pair_context){.space = text->text + kept,
+                                     .space_nbytes = text->nbytes - kept,
+                                     .is_chat = prompt->is_chat};
+    context->spans = calloc(text->n + 1, sizeof *context->spans);
+    if (!context->spans)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a context");
+    for (size_t at = 0; at < kept; context->n++) {
+        struct rml_text_span *span = &context->spans[context->n];
+        *span = text->spans[context->n];
+        if (span->nbytes > kept - at)
+            span->nbytes = kept - at;
+        at += span->nbytes;
+    }
+    return kept == 0 ||
+           encode_spans(engine, context->spans, context->n, text->text, kept, &context->ids, err);
 }
 
 void pair_context_release(struct pair_context *context)
 {
+    free(context->spans);
     rml_ids_release(&context->ids);
+    *context = (struct pair_context){0};
 }
 
-/* a + b + c in one piece of memory. */
-static char *join(const char *a, size_t n_a, const char *b, size_t n_b, const char *c, size_t n_c)
+/* Special-token text in continuations is parsed, but behind a conversation. */
+static unsigned parse_flags(const struct pair_context *context)
 {
-    char *joined = malloc(n_a + n_b + n_c + 1);
-    if (!joined)
-        return NULL;
-    memcpy(joined, a, n_a);
-    memcpy(joined + n_a, b, n_b);
-    memcpy(joined + n_a + n_b, c, n_c);
-    return joined;
+    return context->is_chat ? 0 : RML_PARSE_SPECIAL;
 }
 
 /* Rule 3: `text` is the whole continuation. ids[0] is the context. */
-static bool encode_without_context(const struct eval_engine *engine, const char *text,
+static bool encode_without_context(const struct eval_engine *engine,
+                                   const struct pair_context *context, const char *text,
                                    size_t nbytes, struct rml_ids *ids, struct rml_error *err)
 {
     int32_t prefix;
     struct rml_ids own = {0};
     if (!encode_prefix(engine, &prefix, err) ||
-        !eval_engine_encode(engine, text, nbytes, RML_PARSE_SPECIAL, &own, err)) {
+        !eval_engine_encode(engine, text, nbytes, parse_flags(context), &own, err)) {
         rml_ids_release(&own);
         return false;
     }
@@ -91,12 +101,15 @@ static bool encode_without_context(const struct eval_engine *engine, const char 
 
 /* Rules 2 and 4: appends the continuation's ids behind the context's. */
 static bool encode_with_context(const struct eval_engine *engine,
-                                const struct pair_context *context, const char *text, size_t nbytes,
-                                const char *continuation, size_t n_continuation,
-                                const struct pair_rules *rules, struct pair_ids *pair,
-                                struct rml_ids *ids, struct rml_error *err)
+                                const struct pair_context *context, const char *continuation,
+                                size_t n_continuation, const struct pair_rules *rules,
+                                struct pair_ids *pair, struct rml_ids *ids, struct rml_error *err)
 {
-    if (!encode_text(engine, text, nbytes, ids, err))
+    const struct rml_text_span *first = context->spans;
+    context->spans[context->n] = (struct rml_text_span){
+        .text = continuation, .nbytes = n_continuation, .trusted = !context->is_chat};
+    if (!encode_spans(engine, context->spans, context->n + 1, first->text,
+                      (size_t)(context->space - first->text), ids, err))
         return false;
     if (ids->n > context->ids.n) {
         memcpy(ids->ids, context->ids.ids, context->ids.n * sizeof *ids->ids);
@@ -114,7 +127,7 @@ static bool encode_with_context(const struct eval_engine *engine,
     ids->n = 0;
     struct rml_ids own = {0};
     bool ok =
-        eval_engine_encode(engine, continuation, n_continuation, RML_PARSE_SPECIAL, &own, err);
+        eval_engine_encode(engine, continuation, n_continuation, parse_flags(context), &own, err);
     size_t n = context->ids.n + own.n;
     int32_t *grown = ok ? realloc(ids->ids, (n + 1) * sizeof *grown) : NULL;
     if (grown) {
@@ -153,16 +166,16 @@ bool pair_ids_init(struct pair_ids *pair, const struct eval_engine *engine,
                    const struct pair_rules *rules, struct rml_error *err)
 {
     *pair = (struct pair_ids){.status = PAIR_SCORED};
-    char *text = join(context->text, context->nbytes, context->space, context->space_nbytes,
-                      continuation, nbytes);
+    size_t n_text = context->space_nbytes + nbytes;
+    char *text = malloc(n_text + 1);
     if (!text)
         return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", nbytes);
-    size_t n_text = context->nbytes + context->space_nbytes + nbytes;
+    memcpy(text, context->space, context->space_nbytes);
+    memcpy(text + context->space_nbytes, continuation, nbytes);
     struct rml_ids ids = {0};
-    bool empty = context->nbytes == 0;
-    bool ok = empty ? encode_without_context(engine, text, n_text, &ids, err)
-                    : encode_with_context(engine, context, text, n_text, text + context->nbytes,
-                                          n_text - context->nbytes, rules, pair, &ids, err);
+    bool empty = context->n == 0;
+    bool ok = empty ? encode_without_context(engine, context, text, n_text, &ids, err)
+                    : encode_with_context(engine, context, text, n_text, rules, pair, &ids, err);
     pair->ids = ids.ids;
     pair->n = ids.n;
     pair->first_target = empty ? 1 : context->ids.n;

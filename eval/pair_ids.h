@@ -14,7 +14,7 @@
 #ifndef EVAL_PAIR_IDS_H
 #define EVAL_PAIR_IDS_H
 
-#include "eval/eval_engine.h"
+#include "eval/eval_prompt.h"
 
 enum pair_boundary {
     PAIR_BOUNDARY_REENCODE, /* the continuation encoded alone; the default */
@@ -44,15 +44,17 @@ struct pair_ids {
 
 /* The context's part of the work, done once for all its continuations. */
 struct pair_context {
-    const char *text; /* borrowed; without its trailing white space */
-    size_t nbytes;
-    const char *space; /* that white space */
+    struct rml_text_span *spans; /* [n] and room for one more: without trailing white space */
+    size_t n;
+    const char *space; /* that white space, borrowed */
     size_t space_nbytes;
+    bool is_chat;       /* special-token text in a continuation stays text */
     struct rml_ids ids; /* empty without text */
 };
 
+/* `text` outlives the context. */
 bool pair_context_init(struct pair_context *context, const struct eval_engine *engine,
-                       const char *text, size_t nbytes, struct rml_error *err);
+                       const struct eval_prompt *text, struct rml_error *err);
 void pair_context_release(struct pair_context *context); /* safe on a zero struct */
 
 /* False on failure, also where a rule is `error`; the caller adds which item it was. */

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
         {"choices", "which of several continuations is the likeliest", eval_choices_main},
         {"loglik", "log-likelihoods of given continuations", eval_loglik_main},
         {"generate", "replies to prompts, compared with accepted answers", eval_generate_main},
+        {"task", "tasks described by files of lm-eval that need no Python", eval_task_main},
         {"kld", "how far a checkpoint's distributions are from a base's", eval_kld_main},
         {"sweep", "cache types, arithmetics and variants of a checkpoint in one table",
          eval_sweep_main},

@@ -35,7 +35,7 @@ const char *yaml_describe(const struct yaml_tree_node *node, char buffer[64])
         snprintf(buffer, 64, "'%.48s'", node->text);
         return buffer;
     default:
-        snprintf(buffer, 64, "%.24s, which YAML does not read as text,", node->text);
+        snprintf(buffer, 64, "%.48s", node->text);
         return buffer;
     }
 }

@@ -53,18 +53,20 @@ END
 
 @test "chat messages, and texts that end a reply" {
     echo '{"context": "What is text?", "gold": "L"}' >chat.jsonl
-    try rml-eval generate "$TOY" chat.jsonl --chat --system 'You are a toy.' --max-tokens 8 --no-db \
-        --items items.jsonl
-    [ "$status" -eq 0 ]
-    [ "$(of items.jsonl 1 reply)" = $'"esLP\xef\xbf\xbdad\xef\xbf\xbd7' ]
-    [ "$(of items.jsonl 1 finish)" = limit ]
-    try rml-eval generate "$TOY" chat.jsonl --chat=chatml --system 'You are a toy.' --max-tokens 8 \
-        --no-db --items items.jsonl --until ad --until P --regex '[A-Z]'
-    [ "$(of items.jsonl 1 reply)" = '"esL' ]
-    [ "$(of items.jsonl 1 answer)" = L ]
-    [ "$(of items.jsonl 1 finish)" = until ]
-    [ "$(of items.jsonl 1 n_tokens)" = 4 ]
-    [[ "$output" == *"exact_match      1.0000"* ]]
+    # as lm-eval does: the rendered text is a context like any other, BOS before it
+    printf '%s\n' '{"context": "<|im_start|>system\nYou are a toy.<|im_end|>\n<|im_start|>user\nWhat is text?<|im_end|>\n<|im_start|>assistant\n", "gold": "L"}' \
+        >plain.jsonl
+    for options in "" "--until e --until A --until s --regex [A-Z]"; do
+        # shellcheck disable=SC2086 # options are words
+        rml-eval generate "$TOY" plain.jsonl --max-tokens 8 --no-db --items plain.txt $options -q
+        for chat in --chat --chat=chatml; do
+            # shellcheck disable=SC2086
+            rml-eval generate "$TOY" chat.jsonl "$chat" --system 'You are a toy.' --max-tokens 8 \
+                --no-db --items items.jsonl $options -q
+            cmp plain.txt items.jsonl
+        done
+    done
+    [ "$(of items.jsonl 1 n_tokens)" -gt 0 ]
 }
 
 @test "batch, threads and order change no reply, seeds do" {

@@ -55,7 +55,8 @@ Test(answer_match, exact_match)
 {
     const struct answer_rules plain = {0}, lower = {.ignore_case = true},
                               words = {.ignore_case = true, .ignore_punctuation = true},
-                              letters = {.ignore_numbers = true}, cut = {.ignore_regex = "\\s|,"};
+                              letters = {.ignore_numbers = true},
+                              cut = {.ignore_regexes = {"\\s|,"}, .n_ignore_regexes = 1};
     cr_expect(equal(&plain, "Paris", "Paris"));
     cr_expect_not(equal(&plain, "Paris", "paris"));
     cr_expect_not(equal(&plain, "Paris", "Paris "));
@@ -70,7 +71,8 @@ Test(answer_match, exact_match)
 
 Test(answer_match, refuses_what_is_no_pattern)
 {
-    const struct answer_rules bad[] = {{.pattern = "a("}, {.ignore_regex = "[z-a]"}};
+    const struct answer_rules bad[] = {{.pattern = "a("},
+                                       {.ignore_regexes = {"[z-a]"}, .n_ignore_regexes = 1}};
     for (int i = 0; i < 2; i++) {
         struct rml_error err = RML_ERROR_INIT;
         cr_expect_null(answer_matcher_create(&bad[i], &err));

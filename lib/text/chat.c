@@ -114,9 +114,49 @@ bool rml_chat_encode(const struct rml_chat_format *format, const struct rml_toke
               text_of_token(tokenizer, rml_tokenizer_eos(tokenizer), &eos, err) &&
               rmli_chat_lay_out(format, messages, n_messages, generation_prompt, bos, eos, &layout,
                                 err) &&
-              rml_tokenizer_encode_spans(tokenizer, layout.spans, layout.n, out, err);
+              rml_tokenizer_encode_spans(tokenizer, layout.spans, layout.n, 0, out, err);
     rmli_chat_layout_release(&layout);
     free(bos);
     free(eos);
     return ok;
+}
+
+bool rml_chat_text_init(struct rml_chat_text *text, const struct rml_chat_format *format,
+                        const struct rml_tokenizer *tokenizer,
+                        const struct rml_chat_message *messages, size_t n_messages,
+                        bool generation_prompt, struct rml_error *err)
+{
+    struct rmli_chat_layout layout = {0};
+    struct rml_bytes joined = {0};
+    char *bos = NULL, *eos = NULL;
+    *text = (struct rml_chat_text){0};
+    bool ok =
+        text_of_token(tokenizer, rml_tokenizer_bos(tokenizer), &bos, err) &&
+        text_of_token(tokenizer, rml_tokenizer_eos(tokenizer), &eos, err) &&
+        rmli_chat_lay_out(format, messages, n_messages, generation_prompt, bos, eos, &layout, err);
+    for (size_t i = 0; ok && i < layout.n; i++)
+        ok = rmli_bytes_append(&joined, layout.spans[i].text, layout.spans[i].nbytes, err);
+    if (ok) { /* the spans borrow from one text of their own */
+        text->text = joined.data;
+        text->nbytes = joined.n;
+        text->spans = layout.spans;
+        text->n = layout.n;
+        for (size_t i = 0, at = 0; i < text->n; at += text->spans[i++].nbytes)
+            text->spans[i].text = text->nbytes > 0 ? text->text + at : "";
+    } else {
+        rml_bytes_release(&joined);
+        rmli_chat_layout_release(&layout);
+    }
+    free(bos);
+    free(eos);
+    return ok;
+}
+
+void rml_chat_text_release(struct rml_chat_text *text)
+{
+    struct rml_bytes joined = {.data = text->text};
+    struct rmli_chat_layout layout = {.spans = text->spans};
+    rml_bytes_release(&joined);
+    rmli_chat_layout_release(&layout);
+    *text = (struct rml_chat_text){0};
 }

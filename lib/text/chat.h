@@ -21,6 +21,7 @@
 #ifndef RML_TEXT_CHAT_H
 #define RML_TEXT_CHAT_H
 
+#include "text/spans.h"
 #include "text/tokenizer.h"
 
 struct rml_chat_format; /* static data, never freed */
@@ -56,5 +57,19 @@ bool rml_chat_render(const struct rml_chat_format *format, const struct rml_chat
 bool rml_chat_encode(const struct rml_chat_format *format, const struct rml_tokenizer *tokenizer,
                      const struct rml_chat_message *messages, size_t n_messages,
                      bool generation_prompt, struct rml_ids *out, struct rml_error *err);
+
+/* The text of a conversation with what of it is the format's own: for who goes on behind it. */
+struct rml_chat_text {
+    char *text; /* [nbytes] */
+    size_t nbytes;
+    struct rml_text_span *spans; /* [n] of `text`, in order; trusted: from the format, BOS or EOS */
+    size_t n;
+};
+/* On failure *text is zero. */
+bool rml_chat_text_init(struct rml_chat_text *text, const struct rml_chat_format *format,
+                        const struct rml_tokenizer *tokenizer,
+                        const struct rml_chat_message *messages, size_t n_messages,
+                        bool generation_prompt, struct rml_error *err);
+void rml_chat_text_release(struct rml_chat_text *text); /* safe on a zero struct */
 
 #endif

@@ -96,8 +96,8 @@ static bool join_run(const struct rml_tokenizer *t, const struct rml_text_span *
 }
 
 bool rml_tokenizer_encode_spans(const struct rml_tokenizer *tokenizer,
-                                const struct rml_text_span *spans, size_t n, struct rml_ids *out,
-                                struct rml_error *err)
+                                const struct rml_text_span *spans, size_t n, unsigned flags,
+                                struct rml_ids *out, struct rml_error *err)
 {
     size_t before = out->n, n_ranges = 0;
     struct rml_bytes joined = {0};
@@ -118,8 +118,8 @@ bool rml_tokenizer_encode_spans(const struct rml_tokenizer *tokenizer,
         ok = rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                        "the text has %zu bytes, expected less than 2^31", joined.n);
     struct rmli_trust trust = {.ranges = ranges, .n = n_ranges};
-    ok = ok && rmli_tokenizer_encode_text(tokenizer, joined.n > 0 ? joined.data : "", joined.n,
-                                          &trust, out, err);
+    ok = ok && rmli_tokenizer_encode_added(tokenizer, joined.n > 0 ? joined.data : "", joined.n,
+                                           &trust, flags & RML_ADD_SPECIAL, out, err);
     if (!ok)
         out->n = before;
     rml_bytes_release(&joined);

@@ -232,6 +232,19 @@ bool rmli_tokenizer_encode_text(const struct rml_tokenizer *t, const char *text,
     return ok;
 }
 
+bool rmli_tokenizer_encode_added(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                 const struct rmli_trust *trust, bool add, struct rml_ids *out,
+                                 struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && add && i < t->n_prefix; i++)
+        ok = push_id(out, t->prefix[i], err);
+    ok = ok && rmli_tokenizer_encode_text(t, text, nbytes, trust, out, err);
+    for (size_t i = 0; ok && add && i < t->n_suffix; i++)
+        ok = push_id(out, t->suffix[i], err);
+    return ok;
+}
+
 bool rml_tokenizer_encode(const struct rml_tokenizer *t, const char *text, size_t nbytes,
                           unsigned flags, struct rml_ids *out, struct rml_error *err)
 {
@@ -248,13 +261,9 @@ bool rml_tokenizer_encode(const struct rml_tokenizer *t, const char *text, size_
         text = repaired.data;
         nbytes = repaired.n;
     }
-    bool add = flags & RML_ADD_SPECIAL;
-    for (size_t i = 0; ok && add && i < t->n_prefix; i++)
-        ok = push_id(out, t->prefix[i], err);
     struct rmli_trust trust = {.all = flags & RML_PARSE_SPECIAL};
-    ok = ok && rmli_tokenizer_encode_text(t, text, nbytes, &trust, out, err);
-    for (size_t i = 0; ok && add && i < t->n_suffix; i++)
-        ok = push_id(out, t->suffix[i], err);
+    ok = ok &&
+         rmli_tokenizer_encode_added(t, text, nbytes, &trust, flags & RML_ADD_SPECIAL, out, err);
     free(repaired.data);
     if (!ok)
         out->n = before;

@@ -41,6 +41,10 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
 bool rmli_tokenizer_encode_text(const struct rml_tokenizer *t, const char *text, size_t nbytes,
                                 const struct rmli_trust *trust, struct rml_ids *out,
                                 struct rml_error *err);
+/* The same between what the tokenizer adds to a text, with `add`. */
+bool rmli_tokenizer_encode_added(const struct rml_tokenizer *t, const char *text, size_t nbytes,
+                                 const struct rmli_trust *trust, bool add, struct rml_ids *out,
+                                 struct rml_error *err);
 bool rmli_tokenizer_is_well_formed(const char *text, size_t nbytes);
 /* Appends the text with U+FFFD for what is ill-formed. */
 bool rmli_tokenizer_make_well_formed(const struct rml_tokenizer *t, const char *text, size_t nbytes,

@@ -122,7 +122,7 @@ static struct rml_ids encode(const struct rml_tokenizer *t, const struct rml_tex
 {
     struct rml_ids ids = {0};
     struct rml_error err = RML_ERROR_INIT;
-    cr_assert(rml_tokenizer_encode_spans(t, spans, n, &ids, &err), "%s", err.message);
+    cr_assert(rml_tokenizer_encode_spans(t, spans, n, 0, &ids, &err), "%s", err.message);
     return ids;
 }
 
