@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # The real checkpoints score what lm-eval 0.4.13 and transformers say of them, both in float32
 # (make/lm_eval_expectations.py and make/perplexity_expectations.py). Tests take a part of the items
-# that the files hold; RML_REAL_ITEMS=512 takes all.
+# that the files hold; RML_REAL_ITEMS=512 takes all. mixed_questions.jsonl is scored in a context of
+# 160, which some of its items do not fit.
 
 load eval_run
 
@@ -11,13 +12,13 @@ model() {
     [ -r "$MODEL" ] || skip "$MODEL is not there"
 }
 
-# choices_are_lm_evals EXPECTED COUNT
+# choices_are_lm_evals QUESTIONS EXPECTED COUNT [OPTION...]
 choices_are_lm_evals() {
-    local count=${RML_REAL_ITEMS:-$2}
-    rml-eval choices "$MODEL" "$E/questions.jsonl" --limit "$count" --head --no-db --items items.jsonl \
-        -q >/dev/null
+    local count=${RML_REAL_ITEMS:-$3}
+    rml-eval choices "$MODEL" "$E/$1" --limit "$count" --head --no-db --items items.jsonl -q \
+        "${@:4}" >/dev/null
     lines items.jsonl >a.json
-    cp "$E/$1" b.json
+    cp "$E/$2" b.json
     sqlite3 :memory: "CREATE TABLE f AS SELECT CAST(readfile('a.json') AS TEXT) AS a,
           CAST(readfile('b.json') AS TEXT) AS b;
         CREATE TABLE g AS SELECT i.key AS item, c.key AS choice, c.value AS loglik,
@@ -25,15 +26,19 @@ choices_are_lm_evals() {
           FROM f, json_each(a) AS i, json_each(i.value, '\$.loglik') AS c;
         CREATE TABLE w AS SELECT i.key AS item, c.key AS choice, c.value AS loglik,
           f.b->'greedy'->>i.key AS greedy
-          FROM f, json_each(b, '\$.loglik') AS i, json_each(i.value) AS c;
+          FROM f, json_each(b, '\$.loglik') AS i, json_each(i.value) AS c WHERE i.key < $count;
+        SELECT 'items', count(DISTINCT item), 'choices', count(*) FROM w;
         SELECT 'items', count(DISTINCT item), 'choices', count(*),
           'off', sum(abs(g.loglik - w.loglik) >= 1e-3), 'greedy', sum(g.greedy <> w.greedy)
           FROM g JOIN w USING (item, choice);
         SELECT 'picks', count(*) FROM (SELECT item, pick,
             (SELECT choice FROM w WHERE w.item = g.item ORDER BY loglik DESC, choice LIMIT 1) AS best
-          FROM g GROUP BY item) WHERE pick <> best" >got.txt
-    n=$(sqlite3 :memory: "SELECT min($count, json_array_length(readfile('b.json'), '\$.loglik'))")
-    printf 'items|%s|choices|%s|off|0|greedy|0\npicks|0\n' "$n" $((4 * n)) | diff - got.txt
+          FROM g GROUP BY item) WHERE pick <> best;
+        SELECT 'worst', max(abs(g.loglik - w.loglik)) FROM g JOIN w USING (item, choice)" >got.txt
+    { read -r want && read -r got && read -r picks && read -r worst; } <got.txt
+    echo "$want; $got; $picks; $worst"
+    [ "$got" = "$want|off|0|greedy|0" ]
+    [ "$picks" = 'picks|0' ]
 }
 
 # perplexity_is_transformers EXPECTED [OPTION...]: by each protocol

@@ -5,10 +5,15 @@ load real_checkpoint
 
 @test "Gemma 3: log-likelihoods, greedy flags and picks are lm-eval's" {
     model gemma-3-270m-q4_k_m.gguf
-    choices_are_lm_evals gemma3.json 12
+    choices_are_lm_evals questions.jsonl gemma3.json 12
 }
 
 @test "Gemma 3: rolling log-likelihoods of documents are lm-eval's" {
     model gemma-3-270m-q4_k_m.gguf
     rolling_is_lm_evals gemma3.json
+}
+
+@test "Gemma 3: perplexity by each protocol is transformers'" {
+    model gemma-3-270m-q4_k_m.gguf
+    perplexity_is_transformers gemma3-perplexity.json
 }

@@ -5,7 +5,12 @@ load real_checkpoint
 
 @test "SmolLM2: log-likelihoods, greedy flags and picks are lm-eval's" {
     model SmolLM2-135M-Instruct.Q4_1.gguf
-    choices_are_lm_evals smollm2.json 16
+    choices_are_lm_evals questions.jsonl smollm2.json 16
+}
+
+@test "SmolLM2: the same of mixed questions, with contexts that are cut" {
+    model SmolLM2-135M-Instruct.Q4_1.gguf
+    choices_are_lm_evals mixed_questions.jsonl smollm2-mixed.json 8 --ctx 160
 }
 
 @test "SmolLM2: perplexity by each protocol is transformers'" {
