@@ -92,7 +92,8 @@ Test(mapped_file, refuses_what_is_no_file, .timeout = 5)
     cr_assert_eq(symlink("nowhere", path_of("dangling")), 0);
     expect_refused("missing", RML_NOT_FOUND, "No such file");
     expect_refused("file/below", RML_NOT_FOUND, "Not a directory");
-    expect_refused("dangling", RML_NOT_FOUND, "No such file");
+    expect_refused("dangling", RML_IO,
+                   "is a link to 'nowhere', and the file it leads to is missing");
     expect_refused(".", RML_IO, "is a folder");
     expect_refused("fifo", RML_IO, "not a regular file");
 }
