@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/cli/paths.h"
+#include "tools/cli/options.h"
 
 static bool hash(struct eval_engine *engine, struct rml_error *err)
 {
@@ -91,8 +92,10 @@ size_t eval_engine_n_context(const struct eval_engine *engine)
 struct rml_context *eval_engine_context(const struct eval_engine *engine, size_t max_tokens,
                                         size_t batch_rows, struct rml_error *err)
 {
-    struct rml_context_params params = {
-        .arithmetic = engine->settings.arithmetic, .chunk = batch_rows, .max_context = max_tokens};
+    struct rml_context_params params = {.arithmetic = engine->settings.arithmetic,
+                                        .chunk = batch_rows,
+                                        .max_context = max_tokens,
+                                        .cancelled = cli_cancelled};
     return rml_context_create(engine->model, engine->pool, &params, err);
 }
 

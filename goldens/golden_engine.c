@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/cli/paths.h"
+#include "tools/cli/options.h"
 
 bool golden_engine_init(struct golden_engine *engine, const char *checkpoint,
                         struct rml_thread_pool *pool, struct rml_error *err)
@@ -80,7 +81,8 @@ bool golden_engine_configure(struct golden_engine *engine, enum rml_arithmetic a
         engine->v_dtype == v_dtype && engine->max_tokens >= max_tokens)
         return true;
     drop_context(engine);
-    struct rml_context_params params = {.arithmetic = arithmetic, .max_context = max_tokens};
+    struct rml_context_params params = {
+        .arithmetic = arithmetic, .max_context = max_tokens, .cancelled = cli_cancelled};
     struct rml_kv_shape shape = rml_model_kv_shape(engine->model, k_dtype, v_dtype);
     size_t n_pages = (max_tokens + RML_PAGE_TOKENS - 1) / RML_PAGE_TOKENS;
     engine->context = rml_context_create(engine->model, engine->pool, &params, err);

@@ -130,6 +130,8 @@ struct rml_context *rml_context_create(const struct rml_model *model, struct rml
     ctx->model = model;
     ctx->pool = pool;
     ctx->kernels = kernels;
+    ctx->cancelled = params->cancelled;
+    ctx->cancelled_user = params->cancelled_user;
     ctx->chunk = params->chunk ? params->chunk : DEFAULT_CHUNK;
     ctx->max_context = params->max_context ? params->max_context : c->n_context;
     if (ctx->chunk > ctx->max_context && !params->chunk)

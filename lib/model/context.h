@@ -53,6 +53,8 @@ struct rml_context {
 
     float *logits; /* [logit_tile][n_vocab] for a consumer */
     size_t scratch_nbytes;
+    bool (*cancelled)(void *user);
+    void *cancelled_user;
     struct rml_profile *profile; /* borrowed; NULL: nobody asks */
 };
 

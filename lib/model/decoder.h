@@ -66,6 +66,10 @@ struct rml_context_params {
     enum rml_arithmetic arithmetic; /* default RML_ARITHMETIC_F32 */
     size_t chunk;                   /* rows computed at a time; 0: 512 */
     size_t max_context;             /* longest sequence; 0: the model's trained positions */
+    /* NULL, or asked between the halves of layers by the thread that calls rml_forward: true
+     * ends the pass with RML_CANCELLED. */
+    bool (*cancelled)(void *user);
+    void *cancelled_user;
 };
 
 struct rml_context;
@@ -124,7 +128,7 @@ struct rml_batch {
  * sequence, which then is n_tokens longer. On failure every sequence and its cache are as
  * before: RML_INVALID_ARGUMENT for an empty batch or segment, an id outside the vocabulary,
  * a sequence given twice or from a cache of another shape; RML_OUT_OF_RANGE when pages or a
- * sequence's limit do not suffice; RML_CANCELLED when the consumer stopped it.
+ * sequence's limit do not suffice; RML_CANCELLED when the consumer or `cancelled` stopped it.
  */
 bool rml_forward(struct rml_context *context, const struct rml_batch *batch, struct rml_error *err);
 

@@ -202,6 +202,12 @@ static bool give_logits(struct rml_context *ctx, const struct rml_batch *batch, 
 
 /* ---- Pass ---------------------------------------------------------------- */
 
+static bool cancelled(const struct rml_context *ctx, struct rml_error *err)
+{
+    return ctx->cancelled && ctx->cancelled(ctx->cancelled_user) &&
+           !rmli_fail(err, RML_CANCELLED, NULL, -1, "cancelled");
+}
+
 static bool run_chunk(struct rml_context *ctx, const struct rml_batch *batch, size_t n_wanted,
                       size_t *first_logit, struct rml_error *err)
 {
@@ -212,10 +218,14 @@ static bool run_chunk(struct rml_context *ctx, const struct rml_batch *batch, si
     probe(ctx, batch, -1, RML_BRANCH_EMBEDDING, ctx->x);
     for (uint32_t layer = 0; layer < c->n_layer; layer++) {
         bool last = layer + 1 == c->n_layer;
+        if (cancelled(ctx, err))
+            return false;
         rmli_attention_half(ctx, layer, last && !batch->residual && n_wanted < ctx->n_rows);
         if (!ctx->n_rows)
             return true;
         probe(ctx, batch, (int)layer, RML_BRANCH_ATTENTION, ctx->x);
+        if (cancelled(ctx, err))
+            return false;
         rmli_feed_forward_half(ctx, layer);
         probe(ctx, batch, (int)layer, RML_BRANCH_FEED_FORWARD, ctx->x);
     }

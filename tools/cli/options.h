@@ -98,6 +98,8 @@ char *const *cli_command_line(int *argc);
 /* True after SIGINT or SIGTERM: finish the item at hand, keep it, and return
  * cli_interrupted_code(). The same signal again kills. Safe to poll from any thread. */
 bool cli_interrupted(void);
+/* The same for a context's `cancelled` (model/decoder.h). */
+bool cli_cancelled(void *unused);
 /* CLI_INTERRUPTED or CLI_TERMINATED, by the first signal that came. */
 int cli_interrupted_code(void);
 

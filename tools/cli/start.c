@@ -29,6 +29,12 @@ bool cli_interrupted(void)
     return interrupted != 0;
 }
 
+bool cli_cancelled(void *unused)
+{
+    (void)unused;
+    return cli_interrupted();
+}
+
 int cli_interrupted_code(void)
 {
     return interrupted == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;

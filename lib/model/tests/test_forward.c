@@ -235,6 +235,36 @@ Test(forward, a_consumer_that_stops_takes_the_pass_back)
     tear_down(&fixture);
 }
 
+/* True when it has been asked so often. */
+static bool cancel_at(void *user)
+{
+    return --*(int *)user == 0;
+}
+
+/* 40 rows in chunks of 16 through 2 layers: 4 halves a chunk, but of the last layer only the half
+ * that fills the cache where no logits are wanted. */
+Test(forward, cancelled_takes_the_pass_back_wherever_it_is_asked)
+{
+    enum { N_ASKED = 3 + 3 + 4 };
+    struct rml_error err = RML_ERROR_INIT;
+    int left = 0;
+    const struct rml_context_params params = {
+        .chunk = 16, .cancelled = cancel_at, .cancelled_user = &left};
+    set_up(&fixture, &params);
+    const struct rml_segment segment = segment_of(40);
+    const struct rml_batch batch = {
+        .segments = &segment, .n_segments = 1, .logits = fixture.logits};
+    for (int at = 1; at <= N_ASKED; at++) {
+        left = at;
+        expect_refused(&batch, RML_CANCELLED, "cancelled");
+        cr_expect_eq(left, 0);
+    }
+    left = N_ASKED + 1;
+    cr_expect(rml_forward(fixture.ctx, &batch, &err), "%s", err.message);
+    cr_expect_eq(left, 1);
+    tear_down(&fixture);
+}
+
 /* Writing to a shared page copies it; a pass that does not come about puts the page back. */
 Test(forward, a_copied_page_is_given_back)
 {
