@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/sweep.h"
+#include "eval/sweep_command.h"
 #include "tools/cli/json_csv.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/output.h"

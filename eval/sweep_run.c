@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "eval/sweep.h"
+#include "eval/sweep_command.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/stored_run.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "eval/same_tokens.h"
-#include "eval/sweep.h"
+#include "eval/sweep_command.h"
 
 static bool no_memory(struct rml_error *err)
 {

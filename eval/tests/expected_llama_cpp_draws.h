@@ -2,6 +2,9 @@
 #ifndef EVAL_TESTS_EXPECTED_LLAMA_CPP_DRAWS_H
 #define EVAL_TESTS_EXPECTED_LLAMA_CPP_DRAWS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 static const struct draw_case {
     enum { HELLASWAG, WINOGRANDE } kind;
     size_t n, count;

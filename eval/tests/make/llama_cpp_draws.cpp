@@ -56,6 +56,7 @@ int main()
     std::printf("/* Written by make/llama_cpp_draws.cpp: libstdc++ %d. */\n"
                 "#ifndef EVAL_TESTS_EXPECTED_LLAMA_CPP_DRAWS_H\n"
                 "#define EVAL_TESTS_EXPECTED_LLAMA_CPP_DRAWS_H\n\n"
+                "#include <stddef.h>\n#include <stdint.h>\n\n"
                 "static const struct draw_case {\n    enum { HELLASWAG, WINOGRANDE } kind;\n"
                 "    size_t n, count;\n    size_t drawn[40];\n} draw_cases[] = {\n",
                 __GLIBCXX__);

@@ -2,7 +2,7 @@
  * rml-eval sweep: what settings and variants of a checkpoint cost in quality, and save in memory
  * and time, in one table.
  */
-#include "eval/sweep.h"
+#include "eval/sweep_command.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * their speeds are of the same minutes. Each setting is a run of the database under a label that
  * they share, with the scores that `rml-eval kld` would keep of it, under the same keys.
  */
-#ifndef EVAL_SWEEP_H
-#define EVAL_SWEEP_H
+#ifndef EVAL_SWEEP_COMMAND_H
+#define EVAL_SWEEP_COMMAND_H
 
 #include "eval/eval_options.h"
 #include "eval/kld_pass.h"
