@@ -10,6 +10,8 @@
 #include "results/report_tables.h"
 #include "results/store_private.h"
 #include "tools/cli/paths.h"
+#include "tools/cli/report.h"
+#include "tools/cli/xml_text.h"
 
 /* ---- Charts ------------------------------------------------------------------------------------ */
 
@@ -35,8 +37,21 @@ static bool embed(const char *path, const struct plot_kind *kind, FILE *out, str
     return ok || rmli_fail(err, RML_IO, path, -1, "chart cannot be read");
 }
 
-/* Every kind that the database has rows for. */
-static bool write_charts(struct store *store, FILE *out, struct rml_error *err)
+/* In place of a chart that cannot be drawn. The file that the error names may be a temporary one:
+ * it stands on standard error alone, and the page stays the same for the same database. */
+static void write_failure(const struct plot_kind *kind, const struct rml_error *kind_err, FILE *out)
+{
+    cli_error_line(kind_err);
+    fprintf(out,
+            "<p id=\"chart-%s\" class=\"bad\">The chart %s (%s) could not be drawn: ", kind->name,
+            kind->name, kind->summary);
+    cli_put_xml(out, kind_err->message);
+    fputs("</p>\n", out);
+}
+
+/* Every kind that the database has rows for. Without gnuplot there is no report: that is about
+ * this machine, not about a chart. */
+static bool write_charts(struct store *store, FILE *out, size_t *n_failed, struct rml_error *err)
 {
     const char *parent = getenv("TMPDIR");
     char *folder = NULL;
@@ -53,12 +68,15 @@ static bool write_charts(struct store *store, FILE *out, struct rml_error *err)
         if (plot_draw(kind, store, &all, path, NULL, &kind_err)) {
             ok = embed(path, kind, out, err);
             n_drawn++;
-        } else if (!plot_is_empty(&kind_err, store)) {
+        } else if (plot_is_without_gnuplot(&kind_err)) {
             *err = kind_err;
             ok = false;
+        } else if (!plot_is_empty(&kind_err, store)) {
+            write_failure(kind, &kind_err, out);
+            ++*n_failed;
         }
     }
-    if (n_drawn == 0)
+    if (n_drawn + *n_failed == 0)
         fputs("<p>nothing to draw yet</p>\n", out);
     fputs("</section>\n", out);
     if (path) {
@@ -94,8 +112,9 @@ static bool write_summary(struct store *store, FILE *out, struct rml_error *err)
     return query_release(&q, "writing a report", err);
 }
 
-bool report_write(struct store *store, FILE *out, struct rml_error *err)
+bool report_write(struct store *store, FILE *out, size_t *n_failed, struct rml_error *err)
 {
+    *n_failed = 0;
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -110,7 +129,8 @@ bool report_write(struct store *store, FILE *out, struct rml_error *err)
         fprintf(out, "<li><a href=\"#%s\">%s</a></li>\n", t->id, t->title);
     fputs("</ul></nav>\n</header>\n<main>\n", out);
     /* Verdicts stand first, then what is seen at a glance. */
-    ok = ok && report_write_table(store, report_tables, out, err) && write_charts(store, out, err);
+    ok = ok && report_write_table(store, report_tables, out, err) &&
+         write_charts(store, out, n_failed, err);
     for (const struct report_table *t = report_tables + 1; ok && t->id; t++)
         ok = report_write_table(store, t, out, err);
     fprintf(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", report_js);

@@ -8,8 +8,9 @@
 
 #include "results/store.h"
 
-/* Writes the page. What it says depends on the database alone. */
-bool report_write(struct store *store, FILE *out, struct rml_error *err);
+/* Writes the page. What it says depends on the database alone. A chart that cannot be drawn is a
+ * line of the page and of standard error; n_failed: how many. */
+bool report_write(struct store *store, FILE *out, size_t *n_failed, struct rml_error *err);
 
 extern const char report_css[], report_js[];
 

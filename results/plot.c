@@ -10,6 +10,7 @@
 
 #include "tools/cli/output.h"
 #include "tools/cli/paths.h"
+#include "tools/cli/report.h"
 
 extern char **environ;
 
@@ -109,7 +110,7 @@ static void scratch_remove(struct scratch *s)
 
 /* ---- gnuplot --------------------------------------------------------------------------------- */
 
-/* What it complained about: the first line that is about the chart. Fontconfig chats, in a
+/* What it said: the first line that is about the chart. Fontconfig chats, in a
  * system without any UTF-8 locale gnuplot misses the degree sign, which no chart has, and a key of
  * long names may leave the panel. */
 static bool first_complaint(const char *path, char *line, size_t nbytes)
@@ -125,6 +126,11 @@ static bool first_complaint(const char *path, char *line, size_t nbytes)
     if (file)
         fclose(file);
     return found;
+}
+
+bool plot_is_without_gnuplot(const struct rml_error *err)
+{
+    return err->code == RML_NOT_FOUND && strcmp(err->file, "gnuplot") == 0;
 }
 
 static bool run_gnuplot(const char *script, const struct scratch *s, struct rml_error *err)
@@ -152,8 +158,14 @@ static bool run_gnuplot(const char *script, const struct scratch *s, struct rml_
         continue;
     char complaint[512] = "";
     bool complained = first_complaint(s->errors, complaint, sizeof complaint);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !complained)
+    /* A script with an error ends with 1, and a chart that was not written is missed by copy_out.
+     * What is said otherwise, such as that a plot has no valid points, is about a chart that is
+     * whole: it is passed on, not a reason to have none. */
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        if (complained)
+            cli_warn("%s: gnuplot: %s", script, complaint + strspn(complaint, " \t"));
         return true;
+    }
     if (WIFSIGNALED(status))
         return rmli_fail(err, RML_IO, script, -1, "gnuplot was ended by signal %d",
                          WTERMSIG(status));

@@ -2,8 +2,8 @@
  * Charts: a query's rows become a data file, a gnuplot script draws it.
  *
  * gnuplot exits with 0 when its data is missing or a piped query fails, so the rows are
- * counted here, written to a file with a header, and gnuplot's exit status, its standard
- * error and its output file are all looked at.
+ * counted here and written to a file with a header; its exit status and its output file say
+ * whether there is a chart, and what it says beside a whole chart is passed on as a warning.
  */
 #ifndef RESULTS_PLOT_H
 #define RESULTS_PLOT_H
@@ -39,6 +39,9 @@ bool plot_draw(const struct plot_kind *kind, struct store *store,
 
 /* True when plot_draw failed because there is nothing to draw. */
 bool plot_is_empty(const struct rml_error *err, const struct store *store);
+
+/* True when plot_draw failed because gnuplot is not installed. */
+bool plot_is_without_gnuplot(const struct rml_error *err);
 
 /* True when the ending is one that plot_draw knows. */
 bool plot_output_is_known(const char *output);

@@ -43,7 +43,9 @@ int results_report_main(int argc, char **argv)
         .parser = parse,
         .doc = "Writes one HTML page with everything that the database has: comparisons, charts, "
                "goldens, evaluations, measurements, runs, machines and builds. It needs no "
-               "network, and is the same for the same database.\v"
+               "network, and is the same for the same database. A chart that cannot be drawn "
+               "becomes a line of the page that says why; the rest is written, and the exit code "
+               "is 1.\v"
                "Example:\n\n"
                "  rml-results report -o report.html"};
     struct arguments a = {.output = "-"};
@@ -54,11 +56,14 @@ int results_report_main(int argc, char **argv)
     struct cli_output out = {0};
     struct store *store = results_open(a.db, &err);
     bool ok = store && cli_output_open(&out, a.output, &err);
-    if (ok && !report_write(store, out.stream, &err)) {
+    size_t n_failed = 0;
+    if (ok && !report_write(store, out.stream, &n_failed, &err)) {
         cli_output_abandon(&out);
         ok = false;
     }
     ok = ok && cli_output_commit(&out, &err);
     store_close(store);
-    return ok ? CLI_PASS : cli_error(&err);
+    if (!ok)
+        return cli_error(&err);
+    return n_failed ? CLI_ERROR : CLI_PASS; /* each was said */
 }

@@ -16,6 +16,10 @@ do for [i = 1:n_panels] {
         log_x = int($20), log_y = int($21), 0) name "S" nooutput
     n_labels = 0
     stats data index i using (n_labels = n_labels + (strlen(strcol(10)) > 0)) name "S" nooutput
+    # Where no label has a place, they are all empty and are put on the points: gnuplot warns of a plot
+    # without any place.
+    at_x = n_labels ? 11 : 4
+    at_y = n_labels ? 12 : 6
     if (log_x) { set logscale x 10 }
     if (log_y) { set logscale y 10 }
     set xrange [x_min:x_max]
@@ -27,12 +31,11 @@ do for [i = 1:n_panels] {
         set key at graph 0.5, graph -0.06 center top horizontal samplen 1 font small \
             maxcols (longest < 22 ? 4 : longest < 34 ? 3 : 2)
     }
-    # (A plot without points is none: then outside of the range.)
     plot for [k = 1:n_here] data index i \
              using ($2 == series[k] ? $4 : NaN):6:7:8 \
              with yerrorbars lt line_col(series[k]) pt pt(series[k]) ps 1 \
              title (with_key ? series_name[series[k] + 1] : ""), \
-         data index i using (n_labels ? $11 : x_max * 100):(n_labels ? $12 : $6):10 with labels center font small notitle
+         data index i using at_x:at_y:10 with labels center font small notitle
     unset label
 }
 unset multiplot

@@ -26,6 +26,10 @@ do for [i = 1:n_panels] {
     }
     n_labels = 0
     stats data index i using (n_labels = n_labels + (strlen(strcol(10)) > 0)) name "S" nooutput
+    # Where no label has a place, they are all empty and are put on the points: gnuplot warns of a plot
+    # without any place.
+    at_x = n_labels ? 11 : 4
+    at_y = n_labels ? 12 : 6
     set logscale xy 10
     set xrange [x_min:x_max]
     set yrange [y_min:y_max]
@@ -39,7 +43,7 @@ do for [i = 1:n_panels] {
          for [k = 1:n_work] data index i \
              using ($2 == work[k] ? $4 : n_work ? NaN : x_min / 100):6 \
              with points lt line_col(work[k]) pt pt(work[k]) ps 1 notitle, \
-         data index i using (n_labels ? $11 : x_max * 100):(n_labels ? $12 : $6):10 with labels center font small notitle
+         data index i using at_x:at_y:10 with labels center font small notitle
     unset label
 }
 unset multiplot

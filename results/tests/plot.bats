@@ -184,6 +184,27 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     points x.dat | grep 'file size.*kld' | grep -q ' 270.888 .* 4e-05 '
 }
 
+@test "a panel whose labels found no place is drawn without them" {
+    for kind in quality memory-speed roofline; do
+        plot $kind -o x.svg --data x.dat
+        # the label and its place, of every point
+        sed 's/^\("[^"]*" [0-9]* "[^"]*" [^ ]* "[^"]*" [^ ]* [^ ]* [^ ]* [0-9]*\) "[^"]*" [^ ]* [^ ]*/\1 "" NaN NaN/' x.dat >none.dat
+        script=$(tr -d '\n' <"$BATS_TEST_DIRNAME/../plot_kinds.c" | sed "s/.*{\"$kind\", *\"[^\"]*\", *\"\([a-z]*\)\".*/\1/")
+        gnuplot -c "$BATS_TEST_DIRNAME/../plots/$script.gnuplot" none.dat none.svg 2>said
+        cat said
+        [ ! -s said ] && grep -q '</svg>' none.svg
+        [ "$(grep -c "<text>[^<]" none.svg)" -lt "$(grep -c "<text>[^<]" x.svg)" ]
+    done
+}
+
+@test "what gnuplot says beside a whole chart is a warning" {
+    cp -r "$BATS_TEST_DIRNAME/../plots" plots
+    sed -i 's/^set output output/&\nset print; print "my own remark"/' plots/style.gnuplot
+    RML_PLOTS_DIR=plots try rml-results plot peers --db "$DB" -o x.svg
+    [ "$status" -eq 0 ] && [[ $stderr == *'warning: plots/bars.gnuplot: gnuplot: my own remark'* ]]
+    grep -q '</svg>' x.svg
+}
+
 @test "a lone row, and rows of which little is known" {
     copy one.db "PRAGMA foreign_keys = ON; DELETE FROM result WHERE run_id <> 20 OR id % 2 = 0"
     for kind in throughput-by-kv history samples; do

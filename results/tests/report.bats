@@ -62,6 +62,20 @@ try() {
     [ ! -s messages ]
 }
 
+@test "a chart that fails is a line of the page, and the rest is written" {
+    cp -r "$BATS_TEST_DIRNAME/../plots" plots
+    echo 'set nonsense' >plots/quality.gnuplot
+    RML_PLOTS_DIR=plots try rml-results report --db "$DB" -o x.html
+    [ "$status" -eq 1 ]
+    [ "$(grep -c 'gnuplot failed' stderr.txt)" -eq 1 ] && [[ $stderr == *'plots/quality.gnuplot: gnuplot failed with exit status 1'* ]]
+    [ "$(grep -c '<img alt="Chart: ' x.html)" -eq 11 ]
+    grep -q '<p id="chart-quality" class="bad">The chart quality (.*) could not be drawn: gnuplot failed' x.html
+    tail -1 x.html | grep -q '</html>'
+    # all else is as ever
+    grep -v 'id="chart-quality"\|^<figcaption>\|^<img\|^</figure>' x.html >got
+    grep -v 'id="chart-quality"\|^<figcaption>\|^<img\|^</figure>' "$page" | diff - got
+}
+
 @test "an empty database, a missing one, a bad command line" {
     sqlite3 "$DB" "VACUUM INTO 'empty.db'"
     sqlite3 empty.db 'PRAGMA foreign_keys = ON; DELETE FROM annotation; DELETE FROM run; DELETE FROM bench_case;
