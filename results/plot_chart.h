@@ -16,7 +16,11 @@
 
 enum chart_dim {
     DIM_ENGINE,
-    DIM_CASE, /* suite and name */
+    DIM_CASE,     /* suite and name */
+    DIM_PROTOCOL, /* of an evaluation, as its context, its text and what it is held against */
+    DIM_CONTEXT,
+    DIM_TEXT,
+    DIM_BASE,
     DIM_MODEL,
     DIM_WEIGHTS,
     DIM_ARITHMETIC,

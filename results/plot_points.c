@@ -88,50 +88,66 @@ bool plot_export_memory(const struct plot_kind *kind, struct store *store,
 
 /* ---- Quality --------------------------------------------------------------------------------- */
 
-/* The latest value of each metric of each checkpoint and setting, with its memory and speeds: those
- * of a sweep where it is of one (weights and the cache of a window; tokens scored a second), else
- * the size of the checkpoint; and the fastest decoding that was measured, of a sweep's settings in
- * just these settings. A sweep's perplexities are in its divergences. Parameters as those of
- * plot_load. */
+/* The latest value of each metric of each checkpoint and setting, of one protocol, context, text
+ * and base (numbers of two of these do not compare), with its memory and speeds: those of a sweep
+ * where it is of one (weights and the cache of a window; tokens scored a second), else the size of
+ * the checkpoint; and the decoding that was measured in just its setting, on its host and with its
+ * threads, by the rule of store_find_decode_speed. A sweep's perplexities are in its divergences.
+ * Parameters as those of plot_load. */
 static const char quality_sql[] =
-    "WITH decoding AS MATERIALIZED (SELECT model_id, arithmetic, k_dtype, v_dtype,"
-    "  max(tokens_per_second) AS tokens_per_second FROM v_chart WHERE suite = 'decoder'"
-    "  AND n_gen > 0 AND engine = 'rml' AND NOT is_wrong AND status IN ('ok', 'unstable')"
-    "  AND model_id IS NOT NULL GROUP BY model_id, arithmetic, k_dtype, v_dtype),"
+    "WITH decoding AS MATERIALIZED (SELECT model_id, arithmetic, k_dtype, v_dtype, isa, threads,"
+    "  host_id, coalesce(n_depth, 0) AS n_depth, start_ns, result_id, tokens_per_second"
+    "  FROM v_chart WHERE suite = 'decoder' AND engine = 'rml' AND n_gen > 0"
+    "  AND coalesce(n_batch, 1) = 1 AND arm IS NULL AND NOT is_wrong AND run_state = 'complete'"
+    "  AND status IN ('ok', 'unstable') AND tokens_per_second > 0),"
+    " setting AS MATERIALIZED (SELECT e.run_id, e.task, e.isa, e.threads,"
+    "  e.protocol || ' protocol' || iif(e.settings_json ->> '$.double_bos', ', double BOS', '')"
+    "   AS protocol,"
+    "  'context ' || (e.settings_json ->> '$.n_ctx') || coalesce(' stride ' ||"
+    "   nullif(e.settings_json ->> '$.stride', 0), '') AS context,"
+    "  (SELECT min(i.doc_id) || CASE count(DISTINCT i.doc_id) WHEN 1 THEN '' ELSE ' and ' ||"
+    "   (count(DISTINCT i.doc_id) - 1) || ' more' END FROM eval_item AS i"
+    "   WHERE i.run_id = e.run_id AND i.task = e.task) AS text,"
+    "  'base ' || coalesce(m.file_name, e.settings_json ->> '$.base') ||"
+    "   coalesce(' ' || e.base_arithmetic, '') AS base"
+    "  FROM eval AS e LEFT JOIN model AS m ON m.id = e.base_model_id),"
+    " known AS MATERIALIZED (SELECT e.*, s.isa, s.threads, s.protocol, s.context, s.text, s.base,"
+    "  u.uuid AS run_uuid, u.start_ns, u.state, u.host_id FROM eval_metric AS e"
+    "  JOIN run AS u ON u.id = e.run_id LEFT JOIN setting AS s ON s.run_id = e.run_id"
+    "   AND s.task = e.task"
+    "  WHERE e.metric IN ('ppl', 'word_perplexity', 'kld_mean', 'tokens_per_second')"
+    "  AND e.value IS NOT NULL),"
     " cost AS MATERIALIZED (SELECT e.run_id, e.task, sum(e.value) AS nbytes FROM eval_metric AS e"
     "  WHERE e.metric IN ('weight_bytes', 'kv_bytes') GROUP BY e.run_id, e.task),"
-    " scoring AS MATERIALIZED (SELECT e.model_id, e.arithmetic, e.k_dtype, e.v_dtype, u.host_id,"
-    "  e.value, row_number() OVER (PARTITION BY e.model_id, e.arithmetic, e.k_dtype, e.v_dtype,"
-    "   u.host_id ORDER BY u.start_ns DESC, e.id DESC) AS age"
-    "  FROM eval_metric AS e JOIN run AS u ON u.id = e.run_id"
-    "  WHERE e.metric = 'tokens_per_second'),"
-    " metric AS (SELECT e.*, u.uuid AS run_uuid, u.start_ns, u.host_id, h.hostname, h.cpu_model,"
-    "  h.fingerprint AS host_fingerprint, b.version, b.git_commit, m.file_name AS model,"
-    "  m.file_bytes, m.arch, m.n_params, m.weight_dtype, u.state,"
-    "  row_number() OVER (PARTITION BY e.task, e.metric, e.model_id, e.arithmetic, e.k_dtype,"
-    "   e.v_dtype ORDER BY u.start_ns DESC, e.id DESC) AS age"
-    " FROM eval_metric AS e JOIN run AS u ON u.id = e.run_id JOIN host AS h ON h.id = u.host_id"
+    " metric AS MATERIALIZED (SELECT e.*, h.hostname, h.cpu_model, b.version, b.git_commit,"
+    "  m.file_name AS model, m.file_bytes, m.arch, m.n_params, m.weight_dtype,"
+    "  row_number() OVER (PARTITION BY e.task, e.metric, e.protocol, e.context, e.text, e.base,"
+    "   e.model_id, e.arithmetic, e.k_dtype, e.v_dtype ORDER BY e.start_ns DESC, e.id DESC) AS age"
+    " FROM known AS e JOIN host AS h ON h.id = e.host_id JOIN run AS u ON u.id = e.run_id"
     " JOIN build AS b ON b.id = u.build_id JOIN model AS m ON m.id = e.model_id"
-    " WHERE e.metric IN ('ppl', 'word_perplexity', 'kld_mean') AND e.value IS NOT NULL"
+    " WHERE e.metric <> 'tokens_per_second'"
     " AND NOT (e.metric = 'ppl' AND EXISTS (SELECT 1 FROM cost WHERE cost.run_id = e.run_id"
     "  AND cost.task = e.task))"
-    " AND (u.state = 'complete' OR ?1 IS NOT NULL)"
+    " AND (e.state = 'complete' OR ?1 IS NOT NULL)"
     " AND (?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(?1)"
-    "  WHERE substr(u.uuid, 1, length(value)) = value))"
+    "  WHERE substr(e.run_uuid, 1, length(value)) = value))"
     " AND (?2 IS NULL OR h.hostname GLOB ?2 OR h.fingerprint GLOB ?2)"
-    " AND (?6 IS NULL OR m.file_name GLOB ?6) AND u.start_ns >= ?7)"
-    " SELECT metric.task, metric, metric.value, stderr, n, metric.arithmetic, metric.k_dtype,"
-    " metric.v_dtype, model, file_bytes, arch, n_params, weight_dtype, run_uuid, start_ns,"
-    " cpu_model, hostname, version, git_commit, (SELECT max(d.tokens_per_second)"
-    "  FROM decoding AS d WHERE d.model_id = metric.model_id AND (cost.nbytes IS NULL OR"
-    "  (d.arithmetic = metric.arithmetic AND d.k_dtype = metric.k_dtype"
-    "   AND d.v_dtype = metric.v_dtype))), cost.nbytes,"
-    " CASE WHEN cost.nbytes IS NOT NULL THEN scoring.value END"
-    " FROM metric LEFT JOIN cost ON cost.run_id = metric.run_id AND cost.task = metric.task"
-    " LEFT JOIN scoring ON scoring.age = 1 AND scoring.model_id = metric.model_id"
-    "  AND scoring.arithmetic = metric.arithmetic AND scoring.k_dtype = metric.k_dtype"
-    "  AND scoring.v_dtype = metric.v_dtype AND scoring.host_id = metric.host_id"
-    " WHERE metric.age = 1 ORDER BY start_ns, metric.id";
+    " AND (?6 IS NULL OR m.file_name GLOB ?6) AND e.start_ns >= ?7)"
+    " SELECT q.task, metric, q.value, stderr, n, arithmetic, k_dtype, v_dtype, model, file_bytes,"
+    " arch, n_params, weight_dtype, run_uuid, start_ns, cpu_model, hostname, version, git_commit,"
+    " (SELECT d.tokens_per_second FROM decoding AS d WHERE d.model_id = q.model_id"
+    "  AND d.arithmetic = q.arithmetic AND d.k_dtype = q.k_dtype AND d.v_dtype = q.v_dtype"
+    "  AND d.isa = q.isa AND d.threads = q.threads AND d.host_id = q.host_id"
+    "  ORDER BY d.n_depth, d.start_ns DESC, d.result_id DESC LIMIT 1),"
+    " cost.nbytes, CASE WHEN cost.nbytes IS NOT NULL THEN (SELECT s.value FROM known AS s"
+    "  WHERE s.metric = 'tokens_per_second' AND s.model_id = q.model_id AND s.task = q.task"
+    "  AND s.arithmetic = q.arithmetic AND s.k_dtype = q.k_dtype AND s.v_dtype = q.v_dtype"
+    "  AND s.host_id = q.host_id AND s.isa IS q.isa AND s.threads IS q.threads"
+    "  AND s.protocol IS q.protocol AND s.context IS q.context"
+    "  ORDER BY s.start_ns DESC, s.id DESC LIMIT 1) END,"
+    " protocol, context, text, base"
+    " FROM metric AS q LEFT JOIN cost ON cost.run_id = q.run_id AND cost.task = q.task"
+    " WHERE q.age = 1 ORDER BY start_ns, q.id";
 
 enum {
     Q_TASK,
@@ -155,7 +171,11 @@ enum {
     Q_GIT_COMMIT,
     Q_DECODING,
     Q_MEMORY,
-    Q_SCORING
+    Q_SCORING,
+    Q_PROTOCOL,
+    Q_CONTEXT,
+    Q_TEXT,
+    Q_BASE
 };
 
 /* What quality is set against, each in its panels. */
@@ -197,6 +217,10 @@ static void add_metric(struct chart *chart, sqlite3_stmt *stmt)
         p->n = sqlite3_column_int64(stmt, Q_N);
         p->dim[DIM_CASE] = chart_format(chart, "%s of %s", plot_column_text(stmt, Q_METRIC),
                                         plot_column_text(stmt, Q_TASK));
+        p->dim[DIM_PROTOCOL] = chart_text(chart, plot_column_text(stmt, Q_PROTOCOL));
+        p->dim[DIM_CONTEXT] = chart_text(chart, plot_column_text(stmt, Q_CONTEXT));
+        p->dim[DIM_TEXT] = chart_text(chart, plot_column_text(stmt, Q_TEXT));
+        p->dim[DIM_BASE] = chart_text(chart, plot_column_text(stmt, Q_BASE));
         p->dim[DIM_WORK] = p->dim[DIM_ENGINE] = quality_axes[i].what;
         p->order[DIM_ENGINE] = (double)i;
         p->dim[DIM_MODEL] = p->file = chart_text(chart, plot_column_text(stmt, Q_MODEL));

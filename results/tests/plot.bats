@@ -177,11 +177,61 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     [ "$status" -eq 1 ] && [[ $stderr == *'no measured roof of the threads that cases ran with (rml-bench roof makes them)'* ]]
 }
 
-@test "quality: metrics against the size of the file and the speed of decoding" {
+@test "quality: metrics against the size of the file" {
     plot quality -o x.svg --data x.dat
-    [ "$(points x.dat | wc -l)" -eq 18 ] # 5 ppl and 4 kld, over size and over speed
-    points x.dat | grep 'file size.*ppl' | grep -q ' 98.4 .* 21.0' # 18 + 6e8 / 1.984e8
-    points x.dat | grep 'file size.*kld' | grep -q ' 270.888 .* 4e-05 '
+    [ "$(points x.dat | wc -l)" -eq 9 ] # 5 ppl and 4 kld; no decoding was in the setting of these
+    points x.dat | grep '"ppl of wiki' | grep -q ' 98.4 .* 21.0' # 18 + 6e8 / 1.984e8
+    points x.dat | grep '"kld_mean of wiki' | grep -q ' 270.888 .* 4e-05 '
+}
+
+# The settings of the evaluations, as rml-eval stores them
+settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype, v_dtype, isa, threads, settings_json)
+    SELECT DISTINCT run_id, task, 'llama.cpp', model_id, arithmetic, k_dtype, v_dtype, 'avx512', 2, '{\"n_ctx\":512}' FROM eval_metric"
+
+@test "quality: a decoding speed is that of the same setting, threads, instructions and host" {
+    # Checkpoints 2 .. 4 decoded with i8 arithmetic and an f16 cache, 1 with f32 arithmetic; threads 1, 2 and 4.
+    copy same.db "UPDATE eval_metric SET k_dtype = 'f16', v_dtype = 'f16'; $settings;
+        UPDATE eval_metric SET arithmetic = 'i8' WHERE model_id = 2; UPDATE eval SET arithmetic = 'i8' WHERE model_id = 2"
+    plot quality --db same.db -o x.svg --data x.dat
+    points x.dat | grep 'over decoded' | sed 's/"[^"]*"/-/g' | awk '{ printf "%.6g\n", $4 }' | sort -u >got
+    # 61 or so repetitions: the median that v_stat has, of two threads and of the depth nearest to 0
+    sqlite3 same.db "SELECT printf('%.6g', 1e9 / s.median_ns) FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id
+        JOIN v_stat AS s ON s.result_id = r.id WHERE c.suite = 'decoder' AND c.engine = 'rml' AND c.threads = 2
+        AND c.n_gen > 0 AND r.run_id = 2 AND model_id IN (1, 2)" | sort -u >want
+    [ "$(wc -l <want)" -eq 2 ] && diff want got
+    for change in "UPDATE eval SET threads = 3" "UPDATE eval SET isa = 'avx2'" "UPDATE run SET host_id = 2 WHERE id IN (7, 10)" \
+        "UPDATE eval_metric SET v_dtype = 'i8'" "UPDATE run SET state = 'aborted' WHERE id = 2" \
+        "UPDATE result SET status = 'error' WHERE run_id = 2"; do
+        sqlite3 same.db "VACUUM INTO 'other.db'" && sqlite3 other.db "$change"
+        plot quality --db other.db -o x.svg --data x.dat
+        echo "$change"
+        [ "$(points x.dat | grep -c 'over decoded')" -eq 0 ] && [ "$(points x.dat | wc -l)" -eq 9 ]
+        rm other.db
+    done
+}
+
+@test "quality: contexts, protocols, texts and bases are panels apart, and are named" {
+    copy apart.db "$settings; INSERT INTO eval_item(run_id, task, doc_id, choice_idx, request_sha256)
+        SELECT run_id, task, 'a.txt', 0, 'x' FROM eval"
+    plot quality --db apart.db -o x.svg --data x.dat
+    panels=$(grep -c '^# panel' x.dat)
+    grep -q 'llama.cpp protocol, context 512, a.txt' x.svg # once, for all
+    i=0
+    for change in "UPDATE eval SET settings_json = '{\"n_ctx\":128}'|context 128" \
+        "UPDATE eval SET settings_json = '{\"n_ctx\":512,\"stride\":64}'|context 512 stride 64" \
+        "UPDATE eval SET protocol = 'lm-eval'|lm-eval protocol" "UPDATE eval_item SET doc_id = 'b.txt'|b.txt" \
+        "UPDATE eval SET base_model_id = 2, base_arithmetic = 'i8'|base SmolLM2-135.*Q8_0.gguf i8"; do
+        i=$((i + 1))
+        sqlite3 apart.db "VACUUM INTO '$i.db'" && sqlite3 $i.db "${change%|*} WHERE run_id = 10"
+        plot quality --db $i.db -o x.svg --data x.dat
+        echo "$change"
+        [ "$(grep -c '^# panel' x.dat)" -eq $((2 * panels)) ]
+        points x.dat | tr '\n' ' ' | grep -q "${change#*|}"
+    done
+    # and the newest value of a checkpoint is the newest of each
+    sqlite3 1.db "UPDATE eval_metric SET model_id = 3, value = 77 WHERE run_id = 10 AND metric = 'ppl'"
+    plot quality --db 1.db -o x.svg --data x.dat
+    points x.dat | grep 'context 128' | grep -q ' 77 ' && points x.dat | grep 'context 512' | grep -q ' 98.4 '
 }
 
 @test "a panel whose labels found no place is drawn without them" {
