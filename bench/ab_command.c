@@ -132,7 +132,7 @@ static const char doc[] =
     "as by `rml-bench SUITE'.\v"
     "Exit code: 0 pass, 1 error, 3 regression, 5 inconclusive, 6 the two cannot be compared.\n\n"
     "Examples: a build against another; two cache types; two weight types:\n\n"
-    "  rml-bench ab old/rml-bench new/rml-bench attention --depth 512,4096 --threads 1\n"
+    "  rml-bench ab old/rml-bench new/rml-bench attention --depth 512 --threads 1\n"
     "  rml-bench ab attention --kv f16 --vs --kv i8\n"
     "  rml-bench ab --junit ab.xml decoder --weights q8_0 --vs --weights q4_0";
 

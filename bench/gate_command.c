@@ -50,7 +50,8 @@ static const char doc[] =
     "Exit code: 0 pass, 1 error, 3 regression, 5 inconclusive, 6 the base is missing or cannot be "
     "compared. ci/bench-gate builds both from git and runs this.\n\n"
     "Example, with a report for the pipeline:\n\n"
-    "  rml-bench gate --junit gate.xml --markdown gate.md old/rml-bench new/rml-bench";
+    "  rml-bench gate --junit gate.xml --markdown gate.md old/rml-bench \\\n"
+    "      new/rml-bench";
 
 int bench_gate_main(int argc, char **argv)
 {

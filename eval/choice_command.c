@@ -146,7 +146,7 @@ static bool run_requests(struct choice_command *command, struct eval_run *run,
     char *text = json_dumps(settings, JSON_COMPACT);
     const struct eval_task task = {
         .name = task_name, .protocol = "lm-eval", .engine = engine, .settings_json = text};
-    bool ok = eval_run_begin(run, &command->options, command->eval_options.fresh, err) &&
+    bool ok = eval_run_begin(run, &command->options, &command->eval_options, err) &&
               eval_run_add_task(run, &task, err) &&
               score(command, run, &task, items, requests, settings, report, err);
     free(text);

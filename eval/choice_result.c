@@ -138,6 +138,7 @@ bool choice_result_init(struct choice_result *result, const struct choice_items 
             continue;
         struct choice_outcome *outcome = &result->outcomes[result->n++];
         outcome->slots = slots;
+        result->is_grouped |= items->items[slots->item].group != NULL;
         pick(outcome, result, &items->items[slots->item], &requests->requests[slots->first],
              &scores->scores[slots->first]);
     }

@@ -32,6 +32,7 @@ struct choice_result {
     struct choice_outcome *outcomes; /* [n] in order of the items */
     size_t n;
     bool has[N_CHOICE_METRICS]; /* which metrics there are */
+    bool is_grouped;            /* some item has a group: standard errors are clustered by it */
     double mean[N_CHOICE_METRICS], standard_error[N_CHOICE_METRICS];
 };
 

@@ -51,18 +51,21 @@ static const struct argp choices_argp = {
     .options = option_table,
     .parser = parse,
     .args_doc = "CHECKPOINT FILE",
-    .doc = "Scores each choice behind its context and picks the likeliest, as lm-eval does, in f32 "
-           "arithmetic with an f32 cache unless options say otherwise.\n\n"
-           "acc picks by log-likelihood, acc_norm by that for each character, acc_bytes for each "
-           "byte, acc_token for each token. Contexts are computed once for all choices behind "
-           "them.\n\n"
-           "Of the formats hellaswag and winogrande --limit N draws the tasks that llama.cpp's "
-           "--hellaswag-tasks N and --winogrande-tasks N draw (MT19937 seeded with 1 + --seed); "
-           "acc_hellaswag is its score.\v"
-           "Example: questions of one's own, and what was picked for each:\n\n"
-           "  rml-eval choices model.gguf questions.jsonl --items picks.jsonl\n\n"
-           "with lines such as\n\n"
-           "  {\"context\": \"The sky is\", \"choices\": [\"blue\", \"green\"], \"gold\": 0}"};
+    .doc =
+        "Scores each choice behind its context and picks the likeliest, as lm-eval does, in f32 "
+        "arithmetic with an f32 cache unless options say otherwise.\n\n"
+        "acc picks by log-likelihood, acc_norm by that for each character, acc_bytes for each "
+        "byte, acc_token for each token. Contexts are computed once for all choices behind "
+        "them. What stands behind +- is the standard error of the mean: sqrt(p (1 - p) / (n - 1)) "
+        "of independent items, clustered where items have the field group (questions on one "
+        "text, rewordings of one question), whose items then count as one block.\n\n"
+        "Of the formats hellaswag and winogrande --limit N draws the tasks that llama.cpp's "
+        "--hellaswag-tasks N and --winogrande-tasks N draw (MT19937 seeded with 1 + --seed); "
+        "acc_hellaswag is its score.\v"
+        "Example: questions of one's own, and what was picked for each:\n\n"
+        "  rml-eval choices model.gguf questions.jsonl --items picks.jsonl\n\n"
+        "with lines such as\n\n"
+        "  {\"context\": \"The sky is\", \"choices\": [\"blue\", \"green\"], \"gold\": 0}"};
 
 static json_t *item_line(const struct choice_scored *scored, size_t slot, void *user)
 {
@@ -111,7 +114,8 @@ static void print_table(const struct choice_scored *scored, const struct choice_
             continue;
         fprintf(out, "%-16s %.4f", choice_metric_name((enum choice_metric)m), result->mean[m]);
         if (!isnan(result->standard_error[m]))
-            fprintf(out, " +- %.4f", result->standard_error[m]);
+            fprintf(out, " +- %.4f%s", result->standard_error[m],
+                    result->is_grouped ? " (clustered by group)" : "");
         fputc('\n', out);
     }
 }

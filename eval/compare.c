@@ -182,10 +182,7 @@ static int run(const struct arguments *a)
 
 static int command_main(const struct argp *argp, struct arguments *a, int argc, char **argv)
 {
-    cli_parse(&a->options, CLI_OPT_DB | CLI_OPT_JSON, argp, argc, argv, a);
-    if (a->options.no_db)
-        return cli_fail(RML_INVALID_ARGUMENT, NULL,
-                        "--no-db found, expected a database: it has the runs");
+    cli_parse(&a->options, CLI_OPT_DB_FILE | CLI_OPT_JSON, argp, argc, argv, a);
     if (to_stdout(a->markdown) + to_stdout(a->junit) + a->options.json > 1)
         return cli_fail(RML_INVALID_ARGUMENT, NULL,
                         "standard output is asked for by more than one of --json, --markdown and "

@@ -240,11 +240,10 @@ static bool pair_tasks(struct run_comparison *c, const json_t *tasks_a, const js
         if (!t->task)
             return no_memory(err);
     }
-    const char *first_a = text_of(json_array_get(tasks_a, 0), "task");
-    const char *first_b = text_of(json_array_get(tasks_b, 0), "task");
     return c->n > 0 || rmli_fail(err, RML_INVALID_ARGUMENT, file, -1,
                                  "task: '%s' and '%s' found, expected a task that both runs have",
-                                 first_a ? first_a : "none", first_b ? first_b : "none");
+                                 text_of(json_array_get(tasks_a, 0), "task"),
+                                 text_of(json_array_get(tasks_b, 0), "task"));
 }
 
 static bool adjust(struct run_comparison *c, struct rml_error *err)
@@ -261,6 +260,27 @@ static bool adjust(struct run_comparison *c, struct rml_error *err)
     return ok;
 }
 
+/* The tasks of a run, at least one: a benchmark has none, nor an evaluation that was ended before
+ * it began. */
+static json_t *tasks_of(struct store *store, const char *asked, int64_t run_id, bool *incomparable,
+                        struct rml_error *err)
+{
+    struct store_run_name name;
+    json_t *tasks = store_eval_tasks_json(store, run_id, err);
+    if (!tasks || json_array_size(tasks) > 0)
+        return tasks;
+    json_decref(tasks);
+    if (store_run_name(store, run_id, &name, err)) {
+        *incomparable = true;
+        rmli_fail(err, RML_INVALID_ARGUMENT, store_file(store), -1,
+                  "run '%.100s' (%.8s) is of kind %s and holds no scored items, expected one of "
+                  "rml-eval that does%s",
+                  asked, name.uuid, name.kind,
+                  strcmp(name.kind, "bench") == 0 ? " (rml-results compare takes benchmarks)" : "");
+    }
+    return NULL;
+}
+
 bool run_comparison_init(struct run_comparison *c, struct store *store, const char *name_a,
                          const char *name_b, const char *metric, double confidence, double power,
                          bool *incomparable, struct rml_error *err)
@@ -274,8 +294,8 @@ bool run_comparison_init(struct run_comparison *c, struct store *store, const ch
     }
     c->run_a = id_a;
     c->run_b = id_b;
-    json_t *tasks_a = store_eval_tasks_json(store, id_a, err);
-    json_t *tasks_b = tasks_a ? store_eval_tasks_json(store, id_b, err) : NULL;
+    json_t *tasks_a = tasks_of(store, name_a, id_a, incomparable, err);
+    json_t *tasks_b = tasks_a ? tasks_of(store, name_b, id_b, incomparable, err) : NULL;
     bool ok = tasks_b != NULL;
     if (ok && !pair_tasks(c, tasks_a, tasks_b, store_file(store), err)) {
         *incomparable = err->code != RML_NO_MEMORY;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "eval/eval_commands.h"
+#include "eval/eval_options.h"
 #include "eval/import_lm_eval.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
@@ -37,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
     switch (key) {
     case KEY_LABEL:
-        a->label = arg;
+        a->label = eval_label_argument(state, arg);
         return 0;
     case KEY_TASK:
         if (!*arg)
@@ -145,10 +146,7 @@ int eval_import_main(int argc, char **argv)
                "  rml-eval compare last theirs"};
     struct arguments a = {.n_files = 0};
     struct rml_error err = RML_ERROR_INIT;
-    cli_parse(&a.options, CLI_OPT_DB | CLI_OPT_JSON, &argp, argc, argv, &a);
-    if (a.options.no_db)
-        return cli_fail(RML_INVALID_ARGUMENT, NULL,
-                        "--no-db found, expected a database to import into");
+    cli_parse(&a.options, CLI_OPT_DB_FILE | CLI_OPT_JSON, &argp, argc, argv, &a);
     char path[PATH_MAX];
     struct imported *all = calloc(a.n_files, sizeof *all);
     bool ok = all || rmli_fail(&err, RML_NO_MEMORY, NULL, -1, "no memory to import");

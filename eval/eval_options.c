@@ -12,6 +12,7 @@
 #include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
+#include "tools/cli/stored_run.h"
 
 #define MAX_SHARDS 100000
 
@@ -32,6 +33,13 @@ static void parse_shard(struct selection *selection, char *arg, struct argp_stat
     argp_error(state, "--shard: '%s' found, expected I/N with I from 1 to N", arg);
 }
 
+const char *eval_label_argument(struct argp_state *state, const char *arg)
+{
+    if (!*arg || strlen(arg) > 100)
+        argp_error(state, "--label: expected 1 to 100 bytes");
+    return arg;
+}
+
 error_t eval_options_parse(struct eval_options *options, int key, char *arg,
                            struct argp_state *state)
 {
@@ -47,6 +55,9 @@ error_t eval_options_parse(struct eval_options *options, int key, char *arg,
         return 0;
     case EVAL_KEY_FRESH:
         options->fresh = true;
+        return 0;
+    case EVAL_KEY_LABEL:
+        options->label = eval_label_argument(state, arg);
         return 0;
     case ARGP_KEY_END:
         if (options->selection.head && options->selection.limit == 0)
@@ -175,6 +186,20 @@ json_t *eval_settings_json(const struct eval_engine *engine, const struct cli_op
         json_object_set_new(json, "shard",
                             json_sprintf("%zu/%zu", selection->shard, selection->n_shards));
     return json;
+}
+
+bool eval_run_begin(struct eval_run *run, const struct cli_options *options,
+                    const struct eval_options *eval_options, struct rml_error *err)
+{
+    *run = (struct eval_run){.fresh = eval_options->fresh};
+    if (!cli_store_open(options, &run->store, err))
+        return false;
+    if (!run->store || cli_run_add(run->store, STORE_RUN_EVAL, (int64_t)(options->seed & INT64_MAX),
+                                   eval_options->label, &run->run_id, err))
+        return true;
+    store_close(run->store);
+    run->store = NULL;
+    return false;
 }
 
 int eval_exit(const struct rml_error *err, int code)

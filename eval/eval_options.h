@@ -24,10 +24,11 @@ struct selection {
 struct eval_options {
     struct selection selection;
     bool fresh;
+    const char *label; /* of the run; NULL: none */
 };
 
 /*
- * --limit, --head, --shard and --fresh as an argp child. The child's input is a struct
+ * --limit, --head, --shard, --fresh and --label as an argp child. The child's input is a struct
  * eval_options *: a command's own parser sets state->child_inputs[0] at ARGP_KEY_INIT.
  */
 #define EVAL_OPTION_KEYS                                                                           \
@@ -40,11 +41,21 @@ struct eval_options {
          "Only every N-th item, from the I-th on: N runs with I = 1 ... N score all of them "      \
          "once; merged databases give the same totals",                                            \
          5},                                                                                       \
+        {"fresh", EVAL_KEY_FRESH, NULL, 0, "Compute scores that the database has already", 5},     \
     {                                                                                              \
-        "fresh", EVAL_KEY_FRESH, NULL, 0, "Compute scores that the database has already", 5        \
+        "label", EVAL_KEY_LABEL, "NAME", 0, "Label of the run, by which commands find it", 5       \
     }
 
-enum { EVAL_KEY_LIMIT = CLI_OWN_KEY + 0x100, EVAL_KEY_HEAD, EVAL_KEY_SHARD, EVAL_KEY_FRESH };
+enum {
+    EVAL_KEY_LIMIT = CLI_OWN_KEY + 0x100,
+    EVAL_KEY_HEAD,
+    EVAL_KEY_SHARD,
+    EVAL_KEY_FRESH,
+    EVAL_KEY_LABEL
+};
+
+/* The argument of any --label. */
+const char *eval_label_argument(struct argp_state *state, const char *arg);
 
 /* Handles these keys, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN for any other key. */
 error_t eval_options_parse(struct eval_options *options, int key, char *arg,
@@ -67,6 +78,10 @@ struct json_t *eval_settings_json(const struct eval_engine *engine,
 
 /* f32 arithmetic and cache unless the command line says otherwise. */
 struct eval_settings eval_settings_of(const struct cli_options *options);
+
+/* Opens the database and inserts the run. */
+bool eval_run_begin(struct eval_run *run, const struct cli_options *options,
+                    const struct eval_options *eval_options, struct rml_error *err);
 
 /* The exit code of a command that ended with *err (RML_OK: `code`), after telling it. */
 int eval_exit(const struct rml_error *err, int code);

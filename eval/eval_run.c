@@ -13,16 +13,12 @@
 /* How long a finished score may wait for its commit: a kill costs at most this much work. */
 #define COMMIT_INTERVAL_NS 1000000000
 
-bool eval_run_begin(struct eval_run *run, const struct cli_options *options, bool fresh,
-                    struct rml_error *err)
-{
-    *run = (struct eval_run){.fresh = fresh};
-    return cli_run_begin(options, STORE_RUN_EVAL, (int64_t)(options->seed & INT64_MAX), &run->store,
-                         &run->run_id, err);
-}
-
 int eval_run_end(struct eval_run *run, int exit_code)
 {
+    struct store_run_name name;
+    struct rml_error err = RML_ERROR_INIT;
+    if (run->store && store_run_name(run->store, run->run_id, &name, &err))
+        cli_note("run %.8s", name.uuid);
     exit_code = cli_run_end(run->store, run->run_id, exit_code);
     run->store = NULL;
     return exit_code;

@@ -3,7 +3,7 @@
  * about a second after it is there, scores of earlier runs found by their content key.
  *
  *     struct eval_run run;
- *     if (!eval_run_begin(&run, &options, fresh, &err)) ...
+ *     if (!eval_run_begin(&run, &options, &eval_options, &err)) ...
  *     struct eval_task task = {.name = "choices", .protocol = "lm-eval", .engine = &engine};
  *     if (!eval_run_add_task(&run, &task, &err)) ...
  *     if (!eval_run_score(&run, &task, requests, n, &scores, NULL, &err)) ...
@@ -28,11 +28,7 @@ struct eval_run {
     size_t n_computed; /* and that were not */
 };
 
-/* Opens the database and inserts the run. */
-bool eval_run_begin(struct eval_run *run, const struct cli_options *options, bool fresh,
-                    struct rml_error *err);
-
-/* Ends the run and closes the database. Returns the exit code, which is CLI_ERROR, with the
+/* Ends the run, says on standard error which it was, and closes the database. Returns the exit code, which is CLI_ERROR, with the
  * error printed, when the database does not take it. */
 int eval_run_end(struct eval_run *run, int exit_code);
 

@@ -278,7 +278,7 @@ static bool run_requests(const struct arguments *args, struct eval_run *run,
     char *text = json_dumps(settings, JSON_COMPACT);
     const struct eval_task task = {
         .name = "generate", .protocol = "lm-eval", .engine = engine, .settings_json = text};
-    bool ok = eval_run_begin(run, &args->options, args->eval_options.fresh, err) &&
+    bool ok = eval_run_begin(run, &args->options, &args->eval_options, err) &&
               eval_run_add_task(run, &task, err) &&
               generate_all(run, &task, &args->rules, requests->requests, requests->n, err) &&
               generate_result_init(&result, engine, &args->rules, &args->judge, items, chosen,

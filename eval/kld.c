@@ -278,7 +278,7 @@ static bool run_chosen(struct arguments *a, struct sides *s, struct eval_run *ru
         .base = a->base_is_file ? NULL : &s->base_engine,
         .base_identity = s->base.identity,
         .settings_json = text};
-    ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
+    ok = ok && eval_run_begin(run, &a->options, &a->eval_options, err) &&
          eval_run_add_task(run, &task, err) && run_pass(a, s, run, &task, &chosen, settings, err);
     json_decref(settings);
     free(text);

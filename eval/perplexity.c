@@ -118,7 +118,7 @@ static bool run_windows(const struct arguments *a, struct eval_run *run, struct 
                                    .protocol = protocol_name(a->text.windows.protocol),
                                    .engine = engine,
                                    .settings_json = text};
-    ok = ok && eval_run_begin(run, &a->options, a->eval_options.fresh, err) &&
+    ok = ok && eval_run_begin(run, &a->options, &a->eval_options, err) &&
          eval_run_add_task(run, &task, err) &&
          report(a, run, &task, documents, windows, chosen, n_chosen, err);
     free(text);

@@ -15,7 +15,7 @@
 #include "tools/cli/report.h"
 #include "tools/cli/stored_run.h"
 
-enum { KEY_KV = CLI_OWN_KEY, KEY_ARITHMETIC, KEY_VARIANT, KEY_LABEL, KEY_PLAN };
+enum { KEY_KV = CLI_OWN_KEY, KEY_ARITHMETIC, KEY_VARIANT, KEY_PLAN };
 
 struct arguments {
     struct cli_options options;
@@ -38,8 +38,6 @@ static const struct argp_option option_table[] = {
     {"kv", KEY_KV, "LIST", 0,
      "Cache types K or K:V with commas between (all nine pairs of f32, f16 and i8)", 1},
     {"arithmetic", KEY_ARITHMETIC, "LIST", 0, "f32, i8 or both with a comma between (f32,i8)", 1},
-    {"label", KEY_LABEL, "TEXT", 0,
-     "Of the runs in the database, one a setting (sweep- and a hash of what the sweep is of)", 1},
     {"output", 'o', "FILE", 0, "Write the table as .json, .csv or .md", 3},
     {"plan", KEY_PLAN, NULL, 0, "List the settings with their memory, and run none", 3},
     TEXT_OPTION_KEYS(2),
@@ -96,11 +94,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_VARIANT:
         a->checkpoints[a->n_checkpoints++] = arg;
         return 0;
-    case KEY_LABEL:
-        if (!*arg || strlen(arg) > 100)
-            argp_error(state, "--label: expected 1 to 100 bytes");
-        a->request.label = arg;
-        return 0;
     case KEY_PLAN:
         a->plan = true;
         return 0;
@@ -141,10 +134,12 @@ static const struct argp sweep_argp = {
         "passes of the base's time by theirs; decode/s is what rml-bench decoder has measured of "
         "the same setting on this host, where the database has it. KV MB is the cache of one "
         "window.\n\n"
-        "Each setting is a run in the database. What was finished is found again by its content "
+        "Each setting is a run in the database; without --label theirs is sweep- and a hash of "
+        "what the sweep is of. What was finished is found again by its content "
         "(scores of rml-eval kld, too), so a sweep that was stopped goes on where it was.\v"
         "Example: a quantised checkpoint against the original, with three caches:\n\n"
-        "  rml-eval sweep model-f16.gguf wiki.txt --variant model-q4_k.gguf --kv f32,f16,i8\n"
+        "  rml-eval sweep model-f16.gguf wiki.txt --variant model-q4_k.gguf \\\n"
+        "      --kv f32,f16,i8\n"
         "  rml-results plot quality -o quality.png"};
 
 /* ---- Running ------------------------------------------------------------------------------------- */

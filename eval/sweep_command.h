@@ -30,7 +30,6 @@ struct sweep_request {
     size_t n_kv;
     enum rml_arithmetic arithmetics[2]; /* [n_arithmetics] */
     size_t n_arithmetics;
-    const char *label; /* NULL: made from what the sweep is of */
 };
 
 /* One line of the table. */

@@ -113,8 +113,8 @@ static bool list_settings(struct sweep *s, struct rml_error *err)
 /* Without --label: from all that the sweep is of, so that one that is begun again has the same. */
 static bool make_label(struct sweep *s, struct rml_error *err)
 {
-    if (s->request->label) {
-        snprintf(s->label, sizeof s->label, "%s", s->request->label);
+    if (s->request->eval_options->label) {
+        snprintf(s->label, sizeof s->label, "%s", s->request->eval_options->label);
         return true;
     }
     char *text = NULL, hex[65];

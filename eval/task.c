@@ -189,7 +189,7 @@ static bool score_all(const struct arguments *a, struct task_run *tasks, struct 
     struct cli_output output;
     if (a->items_file && !cli_output_open(&output, a->items_file, err))
         return false;
-    bool ok = eval_run_begin(run, &a->task.options, a->task.eval_options.fresh, err);
+    bool ok = eval_run_begin(run, &a->task.options, &a->task.eval_options, err);
     for (size_t i = 0; ok && i < a->n_files; i++) {
         json_t *result = NULL;
         ok = task_run_score(&tasks[i], engine, run, &a->task, a->items_file ? output.stream : NULL,

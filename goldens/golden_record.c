@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "goldens/golden_capture.h"
 #include "goldens/golden_json.h"
@@ -41,7 +42,8 @@ enum {
     KEY_GREEDY,
     KEY_NO_RESIDUAL,
     KEY_TOLERANCE,
-    KEY_RESIDUAL_REL
+    KEY_RESIDUAL_REL,
+    KEY_FORCE
 };
 
 /* Where a case's tokens come from. */
@@ -54,6 +56,7 @@ struct record {
     struct cli_options options;
     const char *checkpoint, *output, *name;
     const char *chat_format;  /* NULL: the template's */
+    bool force;               /* an existing file is replaced */
     bool no_special;          /* texts without BOS and the like */
     struct golden golden;     /* cases hold name and source, or tokens */
     struct request *requests; /* [golden.n_cases] */
@@ -76,6 +79,7 @@ static const struct argp_option record_options[] = {
     {"no-special", KEY_NO_SPECIAL, NULL, 0, "Add neither BOS nor EOS to any --text", 0},
     {"case", KEY_CASE, "NAME", 0, "Name of the case that follows (case-1, case-2, ...)", 0},
     {"output", 'o', "FILE", 0, "Write here; - is standard output", 0},
+    {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 0},
     {"name", KEY_NAME, "NAME", 0, "Name of the golden (the checkpoint's)", 0},
     {"top", KEY_TOP, "N", 0, "Keep the N greatest logits of each position (8)", 0},
     {"all-logits", KEY_ALL_LOGITS, NULL, 0, "Keep every logit", 0},
@@ -206,6 +210,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         record->output = cli_arg_output(state, "-o", arg);
         return 0;
+    case KEY_FORCE:
+        record->force = true;
+        return 0;
     case KEY_NAME:
         check_name(state, "--name", arg);
         record->name = arg;
@@ -251,8 +258,8 @@ static const struct argp record_argp = {
            "each branch of each layer, by which a later check names where it first deviates.\v"
            "Examples: ids, and a text beside a chat, which keep what their ids are the ids of:\n\n"
            "  rml-golden record model.gguf --case fact --tokens 504,3575 -o fact.json\n"
-           "  rml-golden record model.gguf --text 'The capital of France is' --messages chat.json "
-           "-o two.json"};
+           "  rml-golden record model.gguf --text 'The capital of France is' \\\n"
+           "      --messages chat.json -o two.json"};
 
 /* The file's or folder's name, without what every checkpoint has; "unnamed" when that can be no
  * name. */
@@ -302,6 +309,17 @@ static int refuse_nonfinite(const struct record *record, const struct golden_cas
     golden_deviation_text(deviation, text, sizeof text);
     cli_fail(RML_FORMAT, record->checkpoint, "%s: %s", c->name, text);
     return CLI_MISMATCH;
+}
+
+/* A golden that was recorded once is a reference: it is not lost to a repeated command. */
+static bool check_free(const struct record *record, struct rml_error *err)
+{
+    struct stat st;
+    if (record->force || strcmp(record->output, "-") == 0 || stat(record->output, &st) != 0 ||
+        !S_ISREG(st.st_mode))
+        return true;
+    return rmli_fail(err, RML_INVALID_ARGUMENT, record->output, -1,
+                     "the file exists, expected a new name (or --force to replace it)");
 }
 
 /* Before any work, so that a bad file costs nothing. */
@@ -420,6 +438,9 @@ static int record_all(struct record *record, struct golden_engine *engine, struc
         return err->code == RML_CANCELLED ? cli_interrupted_code() : CLI_ERROR;
     if (record->options.json)
         print_document(record);
+    else if (strcmp(record->output, "-") != 0)
+        cli_note("wrote %s: %zu %s", record->output, golden->n_cases,
+                 golden->n_cases == 1 ? "case" : "cases");
     return CLI_PASS;
 }
 
@@ -446,7 +467,8 @@ int golden_record_main(int argc, char **argv)
     struct golden_engine engine = {0};
     int code = CLI_ERROR;
     struct rml_thread_pool *pool = NULL;
-    if (load_messages(record, &err) && golden_run_begin(&record->run, &record->options, &err))
+    if (check_free(record, &err) && load_messages(record, &err) &&
+        golden_run_begin(&record->run, &record->options, &err))
         pool = rml_thread_pool_create(record->options.threads, &err);
     if (pool && golden_engine_init(&engine, record->checkpoint, pool, &err))
         code = record_all(record, &engine, &err);

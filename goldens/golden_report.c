@@ -75,7 +75,7 @@ static void print_settings(const struct golden_verdict *v, FILE *stream)
     if (!v->settings_differ)
         return;
     fprintf(stream,
-            "%s: run in %s arithmetic with a %s:%s cache, which the file is not about; "
+            "%s: run in %s arithmetic with an %s:%s cache, which the file is not about; "
             "tolerance %g, %s\n",
             v->file, rml_arithmetic_name(s->arithmetic), rml_kv_dtype_name(s->k_dtype),
             rml_kv_dtype_name(s->v_dtype), s->logit_abs,

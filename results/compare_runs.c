@@ -201,15 +201,18 @@ static bool refuse(const struct store *store, struct rml_error *err, const char 
 
 /* All that is in A only and all that is in B only: names the first difference of a pair that
  * is nearest to being the same. */
-static bool refuse_nothing_common(const struct store *store, const json_t *only_a,
-                                  const json_t *only_b, struct rml_error *err)
+static bool refuse_nothing_common(const struct store *store, const json_t *a, const json_t *b,
+                                  const json_t *only_a, const json_t *only_b, struct rml_error *err)
 {
     const json_t *best = NULL, *lonely;
     size_t i;
     if (json_array_size(only_a) == 0 || json_array_size(only_b) == 0)
         return rmli_fail(err, RML_INVALID_ARGUMENT, store->path, -1,
-                         "the runs do not compare: %s has no results",
-                         json_array_size(only_a) == 0 ? "A" : "B");
+                         "the runs do not compare: %s has no results%s",
+                         json_array_size(only_a) == 0 ? "A" : "B",
+                         strcmp(row_text(json_array_size(only_a) == 0 ? a : b, "kind"), "eval") == 0
+                             ? ", it is an evaluation: rml-eval compare takes those"
+                             : "");
     json_array_foreach(only_a, i, lonely)
     {
         const json_t *list = json_object_get(lonely, "differs_in");
@@ -261,8 +264,9 @@ static json_t *all_pairs(struct store *store, const json_t *index_a, const json_
     return pairs;
 }
 
-static json_t *compare_rows(struct store *store, const json_t *rows_a, const json_t *rows_b,
-                            bool *incomparable, struct rml_error *err)
+static json_t *compare_rows(struct store *store, const json_t *a, const json_t *b,
+                            const json_t *rows_a, const json_t *rows_b, bool *incomparable,
+                            struct rml_error *err)
 {
     json_t *index_a = by_identity(rows_a), *index_b = by_identity(rows_b);
     json_t *rest_a = rows_without_match(index_a, index_b);
@@ -271,7 +275,7 @@ static json_t *compare_rows(struct store *store, const json_t *rows_a, const jso
     json_t *pairs = all_pairs(store, index_a, index_b, err), *document = NULL;
     if (pairs && json_array_size(pairs) == 0) {
         *incomparable = true;
-        refuse_nothing_common(store, only_a, only_b, err);
+        refuse_nothing_common(store, a, b, only_a, only_b, err);
     } else if (pairs) {
         document = json_pack("{sO sO sO}", "rows", pairs, "only_in_a", only_a, "only_in_b", only_b);
     }
@@ -297,7 +301,7 @@ json_t *compare_runs(struct store *store, int64_t id_a, int64_t id_b, bool *inco
         refuse(store, err, "host fingerprint", row_text(a, "fingerprint"),
                row_text(b, "fingerprint"));
     } else if (rows_b) {
-        json_t *rows = compare_rows(store, rows_a, rows_b, incomparable, err);
+        json_t *rows = compare_rows(store, a, b, rows_a, rows_b, incomparable, err);
         /* The build of an import is the program that imported it. */
         bool measured_by_build = strcmp(row_text(a, "kind"), "import") != 0;
         document = rows ? json_pack("{sO sO sb sf}", "a", a, "b", b, "same_binary",

@@ -1,6 +1,6 @@
 /*
- * rml-results export: results with all that is known of them, or every sample, for other
- * programs.
+ * rml-results export: results with all that is known of them, every sample, or the figures of
+ * evaluations, for other programs.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -50,9 +50,26 @@ static const char samples_sql[] =
     " WHERE " RUN_FILTER_SQL " AND (?5 IS NULL OR u.id = ?5)"
     " AND (?6 IS NULL OR u.state = ?6) ORDER BY u.start_ns, r.id, s.rep";
 
+/* A row a figure. A run from before the table `eval` has its figures all the same. */
+static const char evals_sql[] =
+    "SELECT u.uuid AS run_uuid, u.kind AS run_kind, u.state AS run_state, u.exit_code, u.start_ns,"
+    " u.end_ns, u.label, u.seed, h.fingerprint AS host_fingerprint, h.hostname, h.cpu_model,"
+    " b.version, b.git_commit, b.git_dirty, f.task, e.protocol, m.file_name AS model,"
+    " m.content_sha256 AS model_sha256, m.weight_dtype, e.tokenizer_sha256, e.arithmetic,"
+    " e.k_dtype, e.v_dtype, e.isa, e.threads, e.numerics_version, w.file_name AS base_model,"
+    " w.content_sha256 AS base_model_sha256, e.base_arithmetic, e.base_k_dtype, e.base_v_dtype,"
+    " e.settings_json, f.metric, f.value, f.stderr, f.n"
+    " FROM eval_metric AS f JOIN run AS u ON u.id = f.run_id"
+    " JOIN host AS h ON h.id = u.host_id JOIN build AS b ON b.id = u.build_id"
+    " LEFT JOIN eval AS e ON e.run_id = f.run_id AND e.task = f.task"
+    " LEFT JOIN model AS m ON m.id = e.model_id LEFT JOIN model AS w ON w.id = e.base_model_id"
+    " WHERE " RUN_FILTER_SQL " AND (?5 IS NULL OR u.id = ?5)"
+    " AND (?6 IS NULL OR u.state = ?6) ORDER BY u.start_ns, f.id";
+
 struct arguments {
     const char *db, *run, *output, *format; /* format: NULL by the output's name */
     bool json, samples;
+    bool evals; /* figures of evaluations: asked for by --kind, or what the named run has */
     struct run_filter filter;
 };
 
@@ -81,16 +98,51 @@ static bool write_rows(struct query *q, FILE *out, bool json)
     return ok;
 }
 
-static bool export_rows(struct store *store, const struct arguments *a, struct rml_error *err)
+/* Goldens, chats and quantisations leave rows of their own, which show prints. */
+static bool has_rows(const char *kind)
+{
+    return strcmp(kind, "bench") == 0 || strcmp(kind, "eval") == 0 || strcmp(kind, "import") == 0;
+}
+
+/* The one run: what it has decides which rows are its. */
+static bool find_run(struct store *store, struct arguments *a, int64_t *run_id,
+                     struct rml_error *err)
+{
+    struct query q;
+    if (!store_find_run(store, a->run, run_id, err))
+        return false;
+    query_init(&q, store,
+               "SELECT kind, kind = 'eval' OR (EXISTS (SELECT 1 FROM eval_metric WHERE run_id = ?1)"
+               "  AND NOT EXISTS (SELECT 1 FROM result WHERE run_id = ?1)) FROM run WHERE id = ?1");
+    query_int(&q, *run_id);
+    bool ok = query_step(&q);
+    if (ok) {
+        const char *kind = query_column_text(&q, 0);
+        a->evals |= sqlite3_column_int(q.stmt, 1) != 0;
+        if (!has_rows(kind))
+            ok = rmli_fail(err, RML_INVALID_ARGUMENT, store->path, -1,
+                           "run '%s' is of kind %s, which has no results, expected one of kind "
+                           "bench, eval or import (rml-results show prints any)",
+                           a->run, kind);
+        else if (a->samples && a->evals)
+            ok = rmli_fail(err, RML_INVALID_ARGUMENT, store->path, -1,
+                           "run '%s' is an evaluation, which has no samples, expected a benchmark "
+                           "with --samples",
+                           a->run);
+    }
+    return query_release(&q, "looking for a run", err) && ok;
+}
+
+static bool export_rows(struct store *store, struct arguments *a, struct rml_error *err)
 {
     int64_t run_id = 0;
     struct cli_output output;
     struct query q;
-    if (a->run && !store_find_run(store, a->run, &run_id, err))
+    if (a->run && !find_run(store, a, &run_id, err))
         return false;
     if (!cli_output_open(&output, a->output, err))
         return false;
-    query_init(&q, store, a->samples ? samples_sql : results_sql);
+    query_init(&q, store, a->evals ? evals_sql : a->samples ? samples_sql : results_sql);
     run_filter_bind(&q, &a->filter);
     query_ref(&q, run_id);
     query_text(&q, a->filter.state);
@@ -144,6 +196,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             (strcmp(a->filter.state, "dead") == 0 || strcmp(a->filter.state, "elsewhere") == 0))
             argp_error(state, "--state: '%s' found, expected running, complete, failed or aborted",
                        a->filter.state);
+        if (a->filter.kind && !has_rows(a->filter.kind))
+            argp_error(state,
+                       "--kind: '%s' found, whose runs have no results, expected bench, eval or "
+                       "import",
+                       a->filter.kind);
+        a->evals = a->filter.kind && strcmp(a->filter.kind, "eval") == 0;
+        if (a->evals && a->samples)
+            argp_error(state, "--samples: evaluations have none, expected no --kind eval");
         a->json = a->format ? strcmp(a->format, "json") == 0 : named_json;
         return 0;
     }
@@ -160,9 +220,12 @@ int results_export_main(int argc, char **argv)
         .args_doc = "[RUN]",
         .doc = "Writes results with case, run, host, build and statistics, or with --samples every "
                "sample, as CSV (RFC 4180; NULL is an empty field, an empty text \"\") or as a JSON "
-               "array. All runs, or one named as for show, or those that pass the filters.\v"
-               "Example:\n\n"
-               "  rml-results export --since 30d -o month.csv"};
+               "array. All runs, or one named as for show, or those that pass the filters. With "
+               "--kind eval, and of a RUN that is an evaluation, a row for each of its figures: "
+               "task, protocol, model, arithmetic, cache, metric, value, stderr, n.\v"
+               "Examples:\n\n"
+               "  rml-results export --since 30d -o month.csv\n"
+               "  rml-results export --kind eval -o figures.csv"};
     struct cli_options common;
     struct arguments a = {.output = "-", .filter = RUN_FILTER_ALL};
     cli_parse(&common, 0, &argp, argc, argv, &a);

@@ -19,7 +19,16 @@ static const char runs_sql[] =
     " h.hostname, b.version, b.git_commit, b.git_dirty, u.label,"
     " (SELECT count(*) FROM result AS r WHERE r.run_id = u.id) AS n_results,"
     " (SELECT count(*) FROM golden AS g WHERE g.run_id = u.id) AS n_goldens,"
-    " (SELECT count(*) FROM eval_metric AS e WHERE e.run_id = u.id) AS n_metrics"
+    " (SELECT count(*) FROM eval_metric AS e WHERE e.run_id = u.id) AS n_metrics,"
+    " coalesce((SELECT group_concat(t, ', ') FROM (SELECT e.task || coalesce(' ' || m.file_name, "
+    "'')"
+    "   AS t FROM eval AS e LEFT JOIN model AS m ON m.id = e.model_id WHERE e.run_id = u.id"
+    "   ORDER BY e.id)),"
+    "  (SELECT group_concat(suite, ', ') FROM (SELECT c.suite FROM result AS r"
+    "   JOIN bench_case AS c ON c.id = r.bench_case_id WHERE r.run_id = u.id GROUP BY c.suite "
+    "ORDER BY min(r.id))),"
+    "  (SELECT group_concat(name, ', ') FROM (SELECT g.name FROM golden AS g"
+    "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id)))) AS what"
     " FROM run AS u JOIN host AS h ON h.id = u.host_id JOIN build AS b ON b.id = u.build_id"
     " WHERE " RUN_FILTER_SQL " ORDER BY u.start_ns DESC, u.id DESC";
 
@@ -39,7 +48,8 @@ enum {
     LABEL,
     N_RESULTS,
     N_GOLDENS,
-    N_METRICS
+    N_METRICS,
+    WHAT
 };
 
 static void add_json(json_t *runs, const struct query *q, const char *state)
@@ -55,6 +65,15 @@ static void cell_count(struct cli_table *table, const struct query *q, int colum
         cli_table_cell(table, "-");
     else
         cli_table_cell(table, "%" PRId64, (int64_t)sqlite3_column_int64(q->stmt, column));
+}
+
+/* What it is of: tasks and their models, suites, goldens; a table is no place for all of many. */
+static void cell_what(struct cli_table *table, const char *what)
+{
+    if (what && strlen(what) > 40)
+        cli_table_cell(table, "%.37s...", what);
+    else
+        cell_text(table, what);
 }
 
 static void add_line(struct cli_table *table, const struct query *q, const char *state)
@@ -74,6 +93,7 @@ static void add_line(struct cli_table *table, const struct query *q, const char 
     cell_count(table, q, N_RESULTS);
     cell_count(table, q, N_GOLDENS);
     cell_count(table, q, N_METRICS);
+    cell_what(table, query_column_text(q, WHAT));
     const char *commit = query_column_text(q, GIT_COMMIT);
     cli_table_cell(table, "%s%s%.9s%s", query_column_text(q, VERSION), commit ? " " : "",
                    commit ? commit : "", sqlite3_column_int(q->stmt, GIT_DIRTY) ? "+" : "");
@@ -90,9 +110,9 @@ struct arguments {
 static bool list(struct store *store, const struct arguments *a, bool json, struct rml_error *err)
 {
     json_t *runs = json_array();
-    struct cli_table *table =
-        cli_table_create("<run|<started|<kind|<state|>exit|>seconds|>results|>goldens|>scores|"
-                         "<build|<host|<label");
+    struct cli_table *table = cli_table_create(
+        "<run|<started|<kind|<state|>exit|>seconds|>results|>goldens|>scores|<what|"
+        "<build|<host|<label");
     struct query q;
     query_init(&q, store, runs_sql);
     run_filter_bind(&q, &a->filter);

@@ -122,6 +122,13 @@ bool store_heartbeat(struct store *store, int64_t run_id, struct rml_error *err)
 bool store_finish_run(struct store *store, int64_t run_id, enum store_run_state state,
                       int exit_code, struct rml_error *err);
 
+/* What messages call a run. */
+struct store_run_name {
+    char uuid[37], kind[16];
+};
+bool store_run_name(struct store *store, int64_t run_id, struct store_run_name *name,
+                    struct rml_error *err);
+
 /* ---- What a run was about ------------------------------------------------ */
 
 struct rml_model_config;

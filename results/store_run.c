@@ -372,3 +372,17 @@ bool store_finish_run(struct store *store, int64_t run_id, enum store_run_state 
     ok = ok && add_env(store, run_id, "end", err);
     return store_end(store, ok, "ending a run", err);
 }
+
+bool store_run_name(struct store *store, int64_t run_id, struct store_run_name *name,
+                    struct rml_error *err)
+{
+    struct query q;
+    *name = (struct store_run_name){0};
+    query_init(&q, store, "SELECT uuid, kind FROM run WHERE id = ?");
+    query_int(&q, run_id);
+    if (query_step(&q)) {
+        snprintf(name->uuid, sizeof name->uuid, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+        snprintf(name->kind, sizeof name->kind, "%s", (const char *)sqlite3_column_text(q.stmt, 1));
+    }
+    return query_release(&q, "reading a run", err);
+}

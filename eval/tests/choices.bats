@@ -98,3 +98,20 @@ load eval_run
     # lengths: the letters
     [ "$(sqlite3 mmlu.db "SELECT count(*) FROM eval_item")" -eq 3 ]
 }
+
+@test "a run says which it is, and is found by its label" {
+    questions 8 >q.jsonl
+    try rml-eval choices "$TOY" q.jsonl --label mine
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "rml-eval: run $(query "SELECT substr(uuid, 1, 8) FROM run WHERE label = 'mine'")" ]
+    try rml-eval perplexity "$TOY" "$E/text.txt" --ctx 16 --label text -q
+    [ "$status $stderr" = '0 ' ]
+    [ "$(query "SELECT label FROM run WHERE id = 2")" = text ]
+    try rml-eval choices "$TOY" q.jsonl --no-db --label none
+    [ "$status $stderr" = '0 ' ]
+    try rml-eval choices "$TOY" q.jsonl --label ''
+    [ "$status" -eq 2 ]
+    query "DELETE FROM eval WHERE run_id = 2"
+    try rml-eval gate mine text --margin 0.1
+    [ "$status" -eq 6 ] && [[ $stderr == *"run 'text' ("*") is of kind eval and holds no scored items"* ]]
+}

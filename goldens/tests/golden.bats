@@ -24,7 +24,7 @@ try() {
 json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
 sql() { sqlite3 "$RML_DB" "$1"; }
 
-record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
+record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json --force "$@"; }
 
 @test "record, then check" {
     record
@@ -132,7 +132,7 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
     record
     run rml-golden check "$LLAMA" golden.json --kv i8
     [ "$status" -eq 4 ]
-    [[ $output == *"f32 arithmetic with a i8:i8 cache, which the file is not about; tolerance 0.001"* ]]
+    [[ $output == *"f32 arithmetic with an i8:i8 cache, which the file is not about; tolerance 0.001"* ]]
     run rml-golden check "$LLAMA" golden.json --kv i8 --tolerance 1
     [ "$status" -eq 0 ]
     run rml-golden check "$LLAMA" golden.json --kv i8 --tolerance 1 --residual-rel 1e-6

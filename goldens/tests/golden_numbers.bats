@@ -23,7 +23,7 @@ teardown() { rm -rf "$FOLDER"; }
 @test "i8 arithmetic: the same bits on every instruction set and thread count" {
     for type in q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs; do
         model=$FIXTURES/llama-$type/model.gguf
-        RML_CPU=ref rml-golden record "$model" --threads 1 --arithmetic i8 --tokens "$TOKENS" \
+        RML_CPU=ref rml-golden record "$model" --threads 1 --arithmetic i8 --force --tokens "$TOKENS" \
             --tolerance 0 --residual-rel 0 -o i8.json
         rml-golden check --threads 3 "$model" i8.json
     done

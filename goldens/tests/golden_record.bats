@@ -73,13 +73,13 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     override=$(printf '\xe2\x80\xae') c1=$(printf '\xc2\x85') long=$(printf 'x%.0s' {1..257})
     for option in --name --case; do
         for name in '' $'a\tb' $'a\x7f' "a${override}b" "$c1" $'\xff' "$long"; do
-            try rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json
+            try rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json --force
             [ "$status" -eq 2 ]
             [[ $stderr == *"$option: "*" found, expected a name of at most 256 bytes"* ]]
             [ ! -e g.json ]
         done
         for name in 'é 日本' "${long:1}" ' '; do
-            rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json
+            rml-golden record "$LLAMA" $option "$name" --tokens 1 -o g.json --force
             rml-golden check --no-db "$LLAMA" g.json
             rm g.json
         done
@@ -87,7 +87,7 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     # Nor a default one: a file may have any name
     for file in $'tab\there.gguf' $'\xff.gguf' "$override.gguf"; do
         cp "$LLAMA" "$file"
-        rml-golden record "$file" --tokens 1 -o g.json
+        rml-golden record "$file" --tokens 1 -o g.json --force
         grep -q '"name": "unnamed"' g.json
         rml-golden check --no-db "$file" g.json
     done
@@ -115,4 +115,16 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     rml-golden record "$LLAMA" --tokens 1,2 -o link.json
     [ -L link.json ]
     rml-golden check "$LLAMA" later.json
+}
+
+@test "record keeps a file that is there" {
+    try rml-golden record "$LLAMA" --tokens 1,2 -o g.json
+    [ "$stderr" = "rml-golden: wrote g.json: 1 case" ]
+    cp g.json before.json
+    try rml-golden record "$LLAMA" --tokens 3 -o g.json
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "rml-golden: g.json: the file exists, expected a new name (or --force to replace it)" ]
+    cmp g.json before.json
+    rml-golden record "$LLAMA" --tokens 3 -o g.json --force
+    ! cmp -s g.json before.json
 }

@@ -14,7 +14,7 @@ teardown() { rm -rf "$FOLDER"; }
 
 sql() { sqlite3 "$RML_DB" "$1"; }
 
-record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
+record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json --force "$@"; }
 
 # stopped_by SIGNAL CODE: in the midst of a long suite
 stopped_by() {

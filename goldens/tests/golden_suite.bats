@@ -15,7 +15,7 @@ teardown() { rm -rf "$FOLDER"; }
 
 sql() { sqlite3 "$RML_DB" "$1"; }
 
-record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json "$@"; }
+record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json --force "$@"; }
 
 @test "suite checks all toys" {
     run rml-golden suite "$RML_SOURCE_DIR/goldens/MANIFEST.json"

@@ -155,12 +155,12 @@ tokens() { sqlite3 :memory: "select json_extract(readfile('$1'), '\$.cases[$2].t
 }
 
 @test "a recording is a run in the database" {
-    rml-golden record "$MODEL" --text hi -o g.json
-    run rml-golden record "$MODEL" --tokens 320 -o g.json
+    rml-golden record "$MODEL" --text hi -o g.json --force
+    run rml-golden record "$MODEL" --tokens 320 -o g.json --force
     [ "$status" -eq 1 ]
     [ "$(sql "select group_concat(kind || ' ' || state || ' ' || exit_code) from run")" = \
         "golden complete 0,golden failed 1" ]
-    rml-golden record "$MODEL" --text hi -o g.json --no-db
+    rml-golden record "$MODEL" --text hi -o g.json --force --no-db
     [ "$(sql "select count(*) from run")" = 2 ]
     run rml-golden record "$MODEL" --text hi -o new.json --db /nonexistent/rml.db
     [ "$status" -eq 1 ]

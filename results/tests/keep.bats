@@ -197,3 +197,28 @@ schema_1() { sqlite3 "$1" <"$BATS_TEST_DIRNAME/schema_v1.sql"; }
     rml-results merge --db m.db old.db >/dev/null
     diff before <(counts m.db)
 }
+
+@test "export: the figures of evaluations" {
+    five_runs
+    sqlite3 a.db "UPDATE run SET kind = 'eval', label = 'judged' WHERE id = 3; UPDATE run SET kind = 'golden' WHERE id = 4;
+        INSERT INTO eval(run_id, task, protocol, arithmetic, k_dtype, v_dtype, settings_json) VALUES (3, 't', 'lm-eval', 'i8', 'f16', 'i8', '{}');
+        INSERT INTO eval_metric(run_id, task, metric, value, stderr, n) VALUES (3, 't', 'acc', 0.1, 0.125, 8), (3, 't', 'ppl', NULL, NULL, NULL)"
+    rml-results export --db a.db --kind eval -o e.csv
+    [ "$(sqlite3 :memory: '.import --csv e.csv t' 'SELECT run_uuid, label, task, protocol, arithmetic, k_dtype, v_dtype, metric, value, stderr, n FROM t')" = \
+        "$(uuid 3)|judged|t|lm-eval|i8|f16|i8|acc|0.1|0.125|8
+$(uuid 3)|judged|t|lm-eval|i8|f16|i8|ppl|||" ]
+    rml-results export --db a.db judged | cmp - e.csv
+    rml-results export --db a.db --kind eval -o e.json
+    [ "$(json e.json "json_extract(d, '\$[0].value') = 0.1 AND json_array_length(d) = 2")" = 1 ]
+    rml-results list --db a.db --label judged | grep -q ' t .*judged'
+    # what has none is refused by name
+    for args in '--kind golden' '--kind chat' '--kind quantize' '--kind eval --samples'; do
+        # shellcheck disable=SC2086 # words
+        try rml-results export --db a.db $args
+        [ "$status" -eq 2 ]
+    done
+    try rml-results export --db a.db 4
+    [ "$status" -eq 1 ] && [[ $stderr == *"run '4' is of kind golden"* ]]
+    try rml-results export --db a.db judged --samples
+    [ "$status" -eq 1 ] && [[ $stderr == *"is an evaluation"* ]]
+}

@@ -28,9 +28,11 @@ enum {
     CLI_OPT_ARITHMETIC = 1 << 1,
     CLI_OPT_KV = 1 << 2,
     CLI_OPT_CTX = 1 << 3,
-    CLI_OPT_DB = 1 << 4, /* --db and --no-db */
+    CLI_OPT_DB_FILE = 1 << 4, /* --db alone: of a command that is nothing without a database */
     CLI_OPT_JSON = 1 << 5,
     CLI_OPT_SEED = 1 << 6,
+    CLI_OPT_NO_DB = 1 << 7,
+    CLI_OPT_DB = CLI_OPT_DB_FILE | CLI_OPT_NO_DB,
 };
 #define CLI_OPT_RUN_MODEL (CLI_OPT_THREADS | CLI_OPT_ARITHMETIC | CLI_OPT_KV)
 
@@ -85,9 +87,15 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
 /*
  * What every program does first: SIGINT and SIGTERM become a flag, a closed pipe becomes a write error,
  * and at exit standard output is flushed and checked: when something written to it was lost,
- * the program says so and exits with CLI_ERROR. cli_run calls it.
+ * the program says so and exits with CLI_ERROR. Where it was lost because the reader of a pipe has
+ * gone (`| head`), the program ends by SIGPIPE without a word, but only then, when its run is
+ * whole in the database. cli_run calls it.
  */
 void cli_start(int argc, char **argv);
+
+/* True for an error of standard output whose reader has gone: it is not told, and the program will
+ * end by SIGPIPE. */
+bool cli_output_reader_gone(const struct rml_error *err);
 
 /* An error of standard output is being reported by the caller: it is not said again at exit. */
 void cli_output_error_told(void);

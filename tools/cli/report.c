@@ -14,6 +14,7 @@
 
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/options.h"
 
 static struct {
     bool json, document_written;
@@ -61,6 +62,8 @@ void cli_error_line(const struct rml_error *err)
 
 int cli_error(const struct rml_error *err)
 {
+    if (cli_output_reader_gone(err))
+        return CLI_ERROR;
     cli_error_line(err);
     write_document(err);
     return CLI_ERROR;

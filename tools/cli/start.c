@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,29 @@ void cli_output_error_told(void)
     is_output_error_told = true;
 }
 
+static bool is_reader_gone; /* an error was not told because of it */
+
+/* stdio forgets errno, but the writing end of a pipe without a reader keeps saying so. */
+static bool has_reader_gone(void)
+{
+    struct pollfd end = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
+}
+
+bool cli_output_reader_gone(const struct rml_error *err)
+{
+    bool of_stdout = strcmp(err->file, "standard output") == 0 || strcmp(err->file, "-") == 0;
+    bool gone = err->code == RML_IO && of_stdout && has_reader_gone();
+    is_reader_gone |= gone;
+    return gone;
+}
+
+static void end_by_sigpipe(void)
+{
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
 static void at_exit(int status, void *arg)
 {
     (void)arg;
@@ -94,6 +118,8 @@ static void at_exit(int status, void *arg)
         error = errno;
         lost = true;
     }
+    if (is_reader_gone || (lost && has_reader_gone()))
+        end_by_sigpipe();
     if (!lost || is_output_error_told)
         return;
     fprintf(stderr, "%s: standard output: write failed%s%s\n", program_invocation_short_name,

@@ -339,10 +339,8 @@ END
     done
 }
 
-@test "a partner who leaves is one line on standard error" {
-    status=0
+@test "a reader who leaves is no error to tell" {
     { yes '"x"' | head -n 100000; sleep 0.1; } | rml-tokenize "$RML_SOURCE_DIR/goldens/models/rml-tiny" --jsonl \
-        2>.stderr | head -n 1 >/dev/null || true
-    [ "$(wc -l <.stderr)" -eq 1 ]
-    [ "$(<.stderr)" = 'rml-tokenize: standard output: write failed: Broken pipe' ]
+        2>.stderr | { head -n 1 >/dev/null; true; }
+    [ ! -s .stderr ]
 }
