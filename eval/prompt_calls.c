@@ -260,7 +260,7 @@ static json_t *find_index(const json_t *value, json_t *const *args, size_t n_arg
     }
     json_t *what = prompt_text(args[0], err);
     if (what)
-        strncat(shown, json_string_value(what), sizeof shown - 1);
+        snprintf(shown, sizeof shown, "%s", json_string_value(what));
     json_decref(what);
     rmli_fail(err, RML_FORMAT, NULL, -1, "'index' of '%s' found, which is not among the values",
               shown);

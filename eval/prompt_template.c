@@ -112,7 +112,7 @@ static json_t *call(struct evaluation *e, const struct prompt_node *node)
 static json_t *test(struct evaluation *e, const struct prompt_node *node)
 {
     struct result r = evaluate(e, node->a);
-    bool is_none = r.value && json_is_null(r.value);
+    bool is_none = json_is_null(r.value);
     bool is_defined = !r.undefined;
     json_decref(r.value);
     if (!r.value && is_defined)

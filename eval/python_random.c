@@ -102,7 +102,7 @@ static bool uses_pool(size_t n, size_t k)
 
 static bool sample_pool(struct python_random *random, size_t n, size_t k, size_t *out)
 {
-    size_t *pool = malloc((n + 1) * sizeof *pool);
+    size_t *pool = calloc(n + 1, sizeof *pool);
     if (!pool)
         return false;
     for (size_t i = 0; i < n; i++)

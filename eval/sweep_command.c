@@ -167,7 +167,8 @@ static int run(struct arguments *a, struct rml_thread_pool *pool, struct rml_err
               sweep_init(&sweep, &a->request, &documents, pool, err);
     if (ok && !a->plan)
         ok = cli_store_open(&a->options, &store, err) && sweep_run(&sweep, store, err);
-    ok = ok && report(a, &sweep, err);
+    if (ok)
+        report(a, &sweep, err);
     int code = eval_exit(err, CLI_PASS);
     code = sweep_end(&sweep, store, code);
     store_close(store);
@@ -193,8 +194,11 @@ int eval_sweep_main(int argc, char **argv)
     struct arguments a = {.n_checkpoints = 1};
     a.files = calloc((size_t)argc + 1, sizeof *a.files);
     a.checkpoints = calloc((size_t)argc + 1, sizeof *a.checkpoints);
-    if (!a.files || !a.checkpoints || !set_defaults(&a.request))
+    if (!a.files || !a.checkpoints || !set_defaults(&a.request)) {
+        free(a.checkpoints);
+        free(a.files);
         return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
+    }
     cli_parse(&a.options, CLI_OPT_THREADS | CLI_OPT_CTX | CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED,
               &sweep_argp, argc, argv, &a);
     a.request.options = &a.options;

@@ -245,8 +245,11 @@ int eval_task_main(int argc, char **argv)
     struct arguments a = {.task.n_batch = 16};
     a.files = calloc((size_t)argc + 1, sizeof *a.files);
     struct task_run *tasks = calloc((size_t)argc + 1, sizeof *tasks);
-    if (!a.files || !tasks)
+    if (!a.files || !tasks) {
+        free(tasks);
+        free(a.files);
         return cli_fail(RML_NO_MEMORY, NULL, "no memory for the arguments");
+    }
     cli_parse(&a.task.options,
               CLI_OPT_RUN_MODEL | CLI_OPT_CTX | CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED,
               &task_argp, argc, argv, &a);

@@ -100,9 +100,8 @@ json_t *task_text_of(const struct task_source *source, const struct data_records
     const struct task_config *c = source->config;
     const struct task_part *part = choose(&c->text, &c->fewshot_text, is_example);
     json_t *value = value_of(source, part, records, i, false, err);
-    json_t *number = value && c->choice.node && json_is_string(value) && !is_field(source, part)
-                         ? digits(value)
-                         : NULL;
+    json_t *number =
+        c->choice.node && json_is_string(value) && !is_field(source, part) ? digits(value) : NULL;
     if (number) {
         json_decref(value);
         value = number;
@@ -140,7 +139,7 @@ json_t *task_target_of(const struct task_source *source, const struct data_recor
     const struct task_config *c = source->config;
     const struct task_part *part = choose(&c->target, &c->fewshot_target, is_example);
     json_t *value = value_of(source, part, records, i, false, err), *other = NULL;
-    if (value && json_is_string(value) && !is_field(source, part)) {
+    if (json_is_string(value) && !is_field(source, part)) {
         const char *text = json_string_value(value);
         size_t n = json_string_length(value);
         other = c->choice.node ? digits(value) : NULL;
