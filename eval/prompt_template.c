@@ -219,7 +219,8 @@ static bool append(struct rml_bytes *out, const json_t *text, struct rml_error *
         out->data = grown;
         out->capacity = capacity;
     }
-    memcpy(out->data + out->n, json_string_value(text), nbytes);
+    if (nbytes > 0) /* out->data may be NULL */
+        memcpy(out->data + out->n, json_string_value(text), nbytes);
     out->n += nbytes;
     return true;
 }

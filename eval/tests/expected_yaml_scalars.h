@@ -17,7 +17,7 @@
         {".nan", YAML_OTHER, 0}, {"2001-12-14", YAML_OTHER, 0}, {"a", YAML_STRING, 0},             \
         {"a-1", YAML_STRING, 0}, {"1a", YAML_STRING, 0}, {"-a", YAML_STRING, 0},                   \
         {"1.2.3", YAML_STRING, 0}, {"1,000", YAML_STRING, 0}, {"A", YAML_STRING, 0},               \
-        {"9223372036854775807", YAML_INT, 9223372036854775807}, {"=", YAML_OTHER, 0},              \
+        {"9223372036854775807", YAML_INT, 9.223372036854776e+18}, {"=", YAML_OTHER, 0},            \
     {                                                                                              \
         "=a", YAML_STRING, 0                                                                       \
     }

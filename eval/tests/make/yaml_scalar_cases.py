@@ -29,7 +29,7 @@ for word in WORDS:
     elif isinstance(value, bool):
         kind, number = "BOOL", int(value)
     elif isinstance(value, int) and str(value) == word.lstrip("+"):
-        kind, number = "INT", value
+        kind, number = "INT", value if abs(value) < 2**53 else float(value)
     elif isinstance(value, float) and math.isfinite(value):
         kind, number = ("REAL", value) if ":" not in word else ("OTHER", 0)
     elif isinstance(value, str):
