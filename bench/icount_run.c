@@ -188,22 +188,27 @@ static void remove_folder(const char *folder, const char *out, size_t n)
 
 bool icount_run(const char *program, struct icounts *counts, struct rml_error *err)
 {
-    char self[PATH_MAX], folder[64], out[80];
+    char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n < 0 ? 0 : n] = 0;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.30s/rml-icount-XXXXXX",
-             tmp && *tmp && strlen(tmp) < 30 ? tmp : "/tmp");
     if (program && access(program, X_OK) != 0)
         return rmli_fail(err, RML_NOT_FOUND, program, -1, "no program that can be run");
-    if (!mkdtemp(folder))
-        return rmli_fail(err, RML_IO, folder, -1, "cannot create the folder: %s", strerror(errno));
-    snprintf(out, sizeof out, "%s/out", folder);
+    char *folder = cli_temporary_folder("icount", err);
+    if (!folder)
+        return false;
+    char *out = cli_path_join(folder, "out");
+    if (!out) {
+        rmdir(folder);
+        free(folder);
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to count instructions");
+    }
     cli_progress("counting instructions of %s", program ? program : "this program");
     json_t *said = run_worker(program ? program : self, out, err);
     bool ok = said && take_counts(said, out, counts, err);
     cli_progress_clear();
     json_decref(said);
     remove_folder(folder, out, ICOUNT_MAX_CASES);
+    free(out);
+    free(folder);
     return ok;
 }

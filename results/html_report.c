@@ -53,12 +53,8 @@ static void write_failure(const struct plot_kind *kind, const struct rml_error *
  * this machine, not about a chart. */
 static bool write_charts(struct store *store, FILE *out, size_t *n_failed, struct rml_error *err)
 {
-    const char *parent = getenv("TMPDIR");
-    char *folder = NULL;
-    if (asprintf(&folder, "%s/rml-report-XXXXXX", parent && *parent ? parent : "/tmp") < 0)
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a report");
-    bool ok = mkdtemp(folder) || rmli_fail(err, RML_IO, folder, -1,
-                                           "cannot create a temporary folder: %s", strerror(errno));
+    char *folder = cli_temporary_folder("report", err);
+    bool ok = folder != NULL;
     char *path = ok ? cli_path_join(folder, "chart.svg") : NULL;
     size_t n_drawn = 0;
     fputs("<section id=\"charts\">\n<h2>Charts</h2>\n", out);
@@ -79,12 +75,12 @@ static bool write_charts(struct store *store, FILE *out, size_t *n_failed, struc
     if (n_drawn + *n_failed == 0)
         fputs("<p>nothing to draw yet</p>\n", out);
     fputs("</section>\n", out);
-    if (path) {
+    if (path)
         unlink(path);
-        rmdir(folder);
-    } else if (ok) {
+    else if (ok)
         ok = rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a report");
-    }
+    if (folder)
+        rmdir(folder);
     free(path);
     free(folder);
     return ok;

@@ -15,6 +15,7 @@
 #include "results/schema.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/paths.h"
 #include "tools/cli/report.h"
 #include "tools/cli/table.h"
 
@@ -23,34 +24,35 @@
 /* One of an older schema is not touched: a copy of it is brought up to date and read. */
 struct other {
     struct store *store;
-    char folder[64]; /* of the copy, "" without one */
-    char copy[96];
+    char *folder, *copy; /* of the copy, NULL without one */
 };
 
 static void other_close(struct other *other)
 {
     store_close(other->store);
-    if (other->folder[0]) {
+    if (other->copy) {
         static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
         for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-            char path[128];
+            char path[PATH_MAX];
             snprintf(path, sizeof path, "%s%s", other->copy, endings[i]);
             unlink(path);
         }
-        rmdir(other->folder);
     }
+    if (other->folder)
+        rmdir(other->folder);
+    free(other->copy);
+    free(other->folder);
     *other = (struct other){0};
 }
 
-static bool open_copy(struct other *other, const char *path, struct rml_error *err)
+static bool open_copy(struct other *other, struct rml_error *err)
 {
-    strcpy(other->folder, "/tmp/rml-merge-XXXXXX");
-    if (!mkdtemp(other->folder)) {
-        other->folder[0] = 0;
-        return rmli_fail(err, RML_IO, path, -1,
-                         "no folder in /tmp for a copy, which a database of an older schema needs");
-    }
-    snprintf(other->copy, sizeof other->copy, "%s/copy.db", other->folder);
+    other->folder = cli_temporary_folder("merge", err);
+    if (!other->folder)
+        return false;
+    other->copy = cli_path_join(other->folder, "copy.db");
+    if (!other->copy)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a copy");
     bool copied = store_copy(other->store, other->copy, err);
     store_close(other->store);
     other->store = copied ? store_open(other->copy, STORE_WRITE, err) : NULL;
@@ -61,7 +63,7 @@ static bool other_open(struct other *other, const char *path, struct rml_error *
 {
     *other = (struct other){.store = store_open(path, STORE_READ_OLD, err)};
     int version = other->store ? store_schema_version(other->store, err) : -1;
-    bool ok = version == schema_n_versions || (version >= 0 && open_copy(other, path, err));
+    bool ok = version == schema_n_versions || (version >= 0 && open_copy(other, err));
     if (!ok)
         other_close(other);
     return ok;

@@ -74,19 +74,9 @@ struct scratch {
 
 static bool scratch_create(struct scratch *s, const char *ending, struct rml_error *err)
 {
-    const char *parent = getenv("TMPDIR");
-    *s = (struct scratch){0};
-    if (asprintf(&s->folder, "%s/rml-plot-XXXXXX", parent && *parent ? parent : "/tmp") < 0) {
-        s->folder = NULL;
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to draw a chart");
-    }
-    if (!mkdtemp(s->folder)) {
-        rmli_fail(err, RML_IO, s->folder, -1, "cannot create a temporary folder: %s",
-                  strerror(errno));
-        free(s->folder);
-        s->folder = NULL;
+    *s = (struct scratch){.folder = cli_temporary_folder("plot", err)};
+    if (!s->folder)
         return false;
-    }
     s->data = cli_path_join(s->folder, "data.dat");
     if (asprintf(&s->chart, "%s/chart%s", s->folder, ending) < 0)
         s->chart = NULL;

@@ -3,6 +3,7 @@
  */
 #include "tools/cli/paths.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,21 @@ char *cli_program_folder(void)
     while (n > 1 && path[n - 1] != '/')
         n--;
     return strndup(path, n > 1 ? (size_t)n - 1 : 1);
+}
+
+char *cli_temporary_folder(const char *what, struct rml_error *err)
+{
+    const char *parent = getenv("TMPDIR");
+    char *folder = NULL;
+    if (asprintf(&folder, "%s/rml-%s-XXXXXX", parent && *parent ? parent : "/tmp", what) < 0) {
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a temporary folder");
+        return NULL;
+    }
+    if (mkdtemp(folder))
+        return folder;
+    rmli_fail(err, RML_IO, folder, -1, "cannot create a temporary folder: %s", strerror(errno));
+    free(folder);
+    return NULL;
 }
 
 char *cli_path_join(const char *folder, const char *name)

@@ -4,6 +4,8 @@
 #ifndef TOOLS_CLI_PATHS_H
 #define TOOLS_CLI_PATHS_H
 
+#include "rml.h"
+
 /* All return a string that the caller frees, or NULL when there is no such place
  * (no home directory, or out of memory). */
 
@@ -25,6 +27,12 @@ char *cli_program_folder(void);
  * tree that it was built from, wherever its build folder is. NULL when it is in none of them.
  */
 char *cli_find_data(const char *in_tree, const char *installed);
+
+/*
+ * A new folder that only this user can enter: "<$TMPDIR or /tmp>/rml-<what>-XXXXXX". NULL on
+ * failure: RML_IO or RML_NO_MEMORY.
+ */
+char *cli_temporary_folder(const char *what, struct rml_error *err);
 
 /* "a/b" from "a" and "b"; `name` itself when it is absolute. */
 char *cli_path_join(const char *folder, const char *name);
