@@ -209,11 +209,6 @@ struct bench_child *bench_child_start(const char *program, struct rml_error *err
     return child;
 }
 
-int64_t bench_child_pid(const struct bench_child *child)
-{
-    return child->pid;
-}
-
 void bench_child_limit(struct bench_child *child, double seconds)
 {
     child->limit_seconds = seconds;

@@ -42,7 +42,6 @@ struct bench_block {
 struct bench_child *bench_child_start(const char *program, struct rml_error *err);
 /* Ends it, whatever it is doing, and waits for it. NULL is allowed. */
 void bench_child_end(struct bench_child *child);
-int64_t bench_child_pid(const struct bench_child *child);
 
 /* From now on a call takes at most so long; 0: as long as it wants (at first). */
 void bench_child_limit(struct bench_child *child, double seconds);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void exact_real(double x, char text[32])
+/* A double with the fewest of 15, 16 or 17 digits that read back as it. */
+static void exact_real(double x, char text[32])
 {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, x);

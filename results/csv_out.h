@@ -14,7 +14,4 @@ void csv_write_header(FILE *out, sqlite3_stmt *stmt);
 /* The row that the statement came to. */
 void csv_write_row(FILE *out, sqlite3_stmt *stmt);
 
-/* A double with the fewest of 15, 16 or 17 digits that read back as it: text [32]. */
-void exact_real(double x, char text[32]);
-
 #endif

@@ -75,7 +75,8 @@ enum {
     NOTE
 };
 
-bool plot_selection_is_all(const struct plot_selection *s)
+/* True when nothing narrows the choice. */
+static bool is_all(const struct plot_selection *s)
 {
     return !s->runs && !s->host && !s->suite && !s->case_name && !s->engine && !s->model &&
            s->since_ns == INT64_MIN;
@@ -151,7 +152,8 @@ static void count_dim(struct chart *chart, struct chart_point *p, enum chart_dim
     p->order[dim] = (double)count;
 }
 
-double plot_weight_order(const char *weight_dtype)
+/* Rank of a weight type by the bytes it takes. */
+static double weight_order(const char *weight_dtype)
 {
     enum rml_dtype dtype;
     char lower[32];
@@ -202,7 +204,7 @@ static void set_dims(struct chart *chart, struct chart_point *p, sqlite3_stmt *s
     p->family = plot_family(chart, plot_column_text(stmt, MODEL_ARCH),
                             plot_column_number(stmt, N_PARAMS), p->file);
     p->dim[DIM_WEIGHTS] = chart_text(chart, plot_column_text(stmt, WEIGHTS));
-    p->order[DIM_WEIGHTS] = plot_weight_order(plot_column_text(stmt, WEIGHTS));
+    p->order[DIM_WEIGHTS] = weight_order(plot_column_text(stmt, WEIGHTS));
     if (plot_column_text(stmt, ARITHMETIC)[0])
         p->dim[DIM_ARITHMETIC] =
             chart_format(chart, "%s arithmetic", plot_column_text(stmt, ARITHMETIC));
@@ -336,7 +338,7 @@ bool plot_nothing(struct store *store, const struct plot_selection *selection, c
     if (!query_release(&q, "reading results", err))
         return false;
     return rmli_fail(err, RML_NOT_FOUND, store_file(store), -1, "no %s%s, nothing to draw%s",
-                     plot_selection_is_all(selection) ? "" : "selected ", needs,
+                     is_all(selection) ? "" : "selected ", needs,
                      n_others && !selection->runs
                          ? "; runs that did not end are taken only when --run names them"
                          : "");

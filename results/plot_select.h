@@ -20,9 +20,6 @@ struct plot_selection {
 bool plot_selection_check(struct store *store, const struct plot_selection *selection,
                           struct rml_error *err);
 
-/* True when nothing narrows the choice. */
-bool plot_selection_is_all(const struct plot_selection *selection);
-
 /* What a kind makes of a row. */
 struct plot_figures {
     double tokens_per_second, tokens_per_second_lo, tokens_per_second_hi;
@@ -72,8 +69,5 @@ bool plot_nothing(struct store *store, const struct plot_selection *selection, c
 
 /* "1234", "12.3k"; with a star when the mark says unstable. */
 const char *plot_value_label(struct chart *chart, double value, unsigned marks);
-
-/* Rank of a weight type by the bytes it takes, of cache types by place; for sorting. */
-double plot_weight_order(const char *weight_dtype);
 
 #endif

@@ -157,15 +157,6 @@ int64_t row_id(const json_t *row)
     return json_integer_value(json_object_get(row, "result_id"));
 }
 
-void row_kv_text(const json_t *row, char text[64])
-{
-    const char *k = row_text(row, "k_dtype"), *v = row_text(row, "v_dtype");
-    if (!k || !v)
-        strcpy(text, "-");
-    else
-        snprintf(text, 64, strcmp(k, v) == 0 ? "%s" : "%s:%s", k, v);
-}
-
 /* Leaves the word " NAME=..." out of a key. */
 static void cut_word(char *key, const char *start)
 {

@@ -31,9 +31,6 @@ const char *row_text(const json_t *row, const char *key);
 double row_real(const json_t *row, const char *key);
 int64_t row_id(const json_t *row); /* result_id */
 
-/* "f16" or "f16:i8"; "-" when the case has no cache. */
-void row_kv_text(const json_t *row, char text[64]);
-
 /* The case in one line for people: its key without engine rml, work version and parameters.
  * To be freed. */
 char *row_case_label(const json_t *row);

@@ -118,7 +118,8 @@ static bool apply(struct store *store, int version, struct rml_error *err)
     return store_execute(store, sql, "creating the schema", err);
 }
 
-bool store_migrate(struct store *store, struct rml_error *err)
+/* Brings the schema up to date (STORE_WRITE) or checks that it is (STORE_READ). */
+static bool migrate(struct store *store, struct rml_error *err)
 {
     int version = 0;
     if (!check_version(store, &version, err))
@@ -238,7 +239,7 @@ struct store *store_open(const char *path, enum store_mode mode, struct rml_erro
     }
     if (!(mode == STORE_WRITE ? open_for_writing(store, err) : open_for_reading(store, err)) ||
         !store_execute(store, "PRAGMA foreign_keys = ON", "opening it", err) ||
-        !store_migrate(store, err)) {
+        !migrate(store, err)) {
         store_close(store);
         return NULL;
     }

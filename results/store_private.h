@@ -38,9 +38,6 @@ bool store_end(struct store *store, bool ok, const char *doing, struct rml_error
 /* Runs SQL text without parameters. */
 bool store_execute(struct store *store, const char *sql, const char *doing, struct rml_error *err);
 
-/* Brings the schema up to date (STORE_WRITE) or checks that it is (STORE_READ). */
-bool store_migrate(struct store *store, struct rml_error *err);
-
 /* Records that the database is not what it should be. */
 bool store_refuse(const struct store *store, struct rml_error *err, enum rml_code code,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
