@@ -236,9 +236,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_DELETE:
         a->remove = cli_arg_u64(state, "--delete", arg, 1, INT64_MAX);
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case ARGP_KEY_ARG:
         if (a->pattern)
             argp_error(state, "'%s' found, expected one CASE", arg);
@@ -248,7 +245,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         check(a, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

@@ -65,17 +65,7 @@ static const struct argp_option options[] = {RESULTS_DB_OPTION, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    const char **db = state->input;
-    switch (key) {
-    case RESULTS_KEY_DB:
-        *db = results_db_argument(state, arg);
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' found, expected no argument", arg);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    return results_parse_db(key, arg, state, state->input);
 }
 
 int results_check_main(int argc, char **argv)

@@ -31,8 +31,9 @@ int results_report_main(int argc, char **argv);
             1                                                                                      \
     }
 
-/* Its argument; an empty one is a usage error. */
-const char *results_db_argument(struct argp_state *state, const char *arg);
+/* The end of every command's parser: takes --db into *db. An argument that the command has not
+ * taken is a usage error, and so is an empty name; ARGP_ERR_UNKNOWN for other keys. */
+error_t results_parse_db(int key, char *arg, struct argp_state *state, const char **db);
 
 /* Opens the database that --db (NULL: not given) means for reading; NULL with an error. */
 struct store *results_open(const char *db, struct rml_error *err);

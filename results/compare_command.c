@@ -238,9 +238,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(arg, "-") != 0 && (n < 4 || strcmp(arg + n - 3, ".md") != 0))
             argp_error(state, "-o: '%s' found, expected a name that ends in .md, or -", arg);
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)
             argp_error(state, "'%s' found, expected two runs", arg);
@@ -252,7 +249,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                        a->runs[0] ? "one run" : "no run");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

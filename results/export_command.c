@@ -181,9 +181,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->output = cli_arg_output(state, "-o", arg);
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case ARGP_KEY_ARG:
         if (a->run)
             argp_error(state, "'%s' found, expected one RUN", arg);
@@ -208,7 +205,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     }
     default:
-        return run_filter_parse(key, arg, state, &a->filter);
+        return run_filter_parse(key, arg, state, &a->filter) == 0
+                   ? 0
+                   : results_parse_db(key, arg, state, &a->db);
     }
 }
 

@@ -127,9 +127,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--host: '' found, expected a name or the start of a fingerprint");
         a->host = arg;
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case ARGP_KEY_ARG:
         if (a->pattern)
             argp_error(state, "'%s' found, expected one CASE", arg);
@@ -140,7 +137,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "no CASE found, expected a case key, a name or a pattern");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

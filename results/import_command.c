@@ -134,9 +134,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case KEY_LABEL:
         a->options.label = arg;
         return 0;
@@ -171,7 +168,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--host-name and --this-host exclude each other");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

@@ -153,17 +153,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case KEY_LIMIT:
         a->limit = cli_arg_u64(state, "--limit", arg, 1, INT64_MAX);
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' found, expected no argument", arg);
-        return 0;
     default:
-        return run_filter_parse(key, arg, state, &a->filter);
+        return run_filter_parse(key, arg, state, &a->filter) == 0
+                   ? 0
+                   : results_parse_db(key, arg, state, &a->db);
     }
 }
 

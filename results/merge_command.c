@@ -153,9 +153,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN; /* then argp hands all of them over at once */
     case ARGP_KEY_ARGS:
         a->others = state->argv + state->next;
         a->n_others = (size_t)(state->argc - state->next);
@@ -164,7 +163,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         argp_error(state, "no database to merge found, expected the name of at least one");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

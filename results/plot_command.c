@@ -98,9 +98,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                        arg);
         a->output = arg;
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case KEY_DATA:
         a->data = cli_arg_output(state, "--data", arg);
         return 0;
@@ -138,7 +135,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "no KIND found, expected %s", kinds);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

@@ -109,22 +109,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_YES:
         a->yes = true;
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' found, expected no argument", arg);
-        return 0;
     case ARGP_KEY_END:
         if (!a->ruled)
             argp_error(state, "no rule found, expected --before, --keep-last, --state, --label, "
                               "--kind or --since");
         return 0;
-    default: {
-        error_t known = run_filter_parse(key, arg, state, &a->rules.filter);
-        a->ruled |= known == 0;
-        return known;
-    }
+    default:
+        if (run_filter_parse(key, arg, state, &a->rules.filter) != 0)
+            return results_parse_db(key, arg, state, &a->db);
+        a->ruled = true;
+        return 0;
     }
 }
 

@@ -25,14 +25,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->output = cli_arg_output(state, "-o", arg);
         return 0;
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' found, expected no argument", arg);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 

@@ -32,11 +32,20 @@ static const struct cli_program program = {
     .commands = commands,
 };
 
-const char *results_db_argument(struct argp_state *state, const char *arg)
+error_t results_parse_db(int key, char *arg, struct argp_state *state, const char **db)
 {
-    if (!*arg)
-        argp_error(state, "--db: '' found, expected the name of a file");
-    return arg;
+    switch (key) {
+    case RESULTS_KEY_DB:
+        if (!*arg)
+            argp_error(state, "--db: '' found, expected the name of a file");
+        *db = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' found, expected no argument", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
 }
 
 struct store *results_open(const char *db, struct rml_error *err)

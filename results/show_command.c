@@ -429,9 +429,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
     switch (key) {
-    case RESULTS_KEY_DB:
-        a->db = results_db_argument(state, arg);
-        return 0;
     case ARGP_KEY_ARG:
         if (a->run)
             argp_error(state, "'%s' found, expected one RUN", arg);
@@ -443,7 +440,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                               "last");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return results_parse_db(key, arg, state, &a->db);
     }
 }
 
