@@ -90,6 +90,34 @@ void bench_arg_words(struct argp_state *state, const char *option, const char *t
                 argp_error(state, "%s: '%s' found twice", option, words[i]);
 }
 
+void bench_arg_either(struct argp_state *state, const char *option, const char *text,
+                      const char *first, const char *second, struct bench_words *list)
+{
+    bench_arg_words(state, option, text, list);
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->values[i], first) != 0 && strcmp(list->values[i], second) != 0)
+            argp_error(state, "%s: '%s' found, expected %s, %s or both", option, list->values[i],
+                       first, second);
+}
+
+void bench_arg_isas(struct argp_state *state, const char *text, struct bench_isas *isas)
+{
+    char **words;
+    size_t n = cli_arg_words(state, "--isa", text, &words);
+    *isas = (struct bench_isas){.given = true};
+    for (size_t i = 0; i < n; i++) {
+        enum rml_isa isa;
+        if (!rml_isa_parse(words[i], &isa))
+            argp_error(state, "--isa: '%s' found, expected ref, sse2, avx2, avx512 or neon",
+                       words[i]);
+        else if (isas->has[isa])
+            argp_error(state, "--isa: '%s' found twice", words[i]);
+        else
+            isas->has[isa] = true;
+    }
+    free(words);
+}
+
 void bench_arg_kvs(struct argp_state *state, const char *text, struct bench_kvs *list)
 {
     char **words;

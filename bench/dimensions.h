@@ -28,6 +28,11 @@ struct bench_words {
     const char **values;
 };
 
+struct bench_isas {
+    bool given; /* false: the suite's default */
+    bool has[RML_N_ISAS];
+};
+
 /*
  * Numbers and ranges: "512", "1-4" (1,2,3,4), "0-1000+250" (0,250,...,1000), "4096-16384*2"
  * (4096,8192,16384); a range ends at the last number that is not beyond its end.
@@ -38,6 +43,10 @@ void bench_arg_numbers(struct argp_state *state, const char *option, const char 
                        uint64_t max, struct bench_numbers *list);
 void bench_arg_words(struct argp_state *state, const char *option, const char *text,
                      struct bench_words *list);
+/* Only these two words. */
+void bench_arg_either(struct argp_state *state, const char *option, const char *text,
+                      const char *first, const char *second, struct bench_words *list);
 void bench_arg_kvs(struct argp_state *state, const char *text, struct bench_kvs *list);
+void bench_arg_isas(struct argp_state *state, const char *text, struct bench_isas *isas);
 
 #endif

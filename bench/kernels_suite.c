@@ -19,8 +19,8 @@
 #define HEAD_GROUP 4
 
 struct settings {
-    bool ops_given, isas_given;
-    bool ops[RMLI_N_KERNEL_OPS], isas[RML_N_ISAS];
+    bool ops_given, ops[RMLI_N_KERNEL_OPS];
+    struct bench_isas isas;
     struct bench_numbers vectors;
 };
 
@@ -54,25 +54,6 @@ static void parse_ops(struct argp_state *state, char *arg, struct settings *s)
     free(words);
 }
 
-static void parse_isas(struct argp_state *state, char *arg, struct settings *s)
-{
-    char **words;
-    size_t n = cli_arg_words(state, "--isa", arg, &words);
-    s->isas_given = true;
-    memset(s->isas, 0, sizeof s->isas);
-    for (size_t i = 0; i < n; i++) {
-        enum rml_isa isa;
-        if (!rml_isa_parse(words[i], &isa))
-            argp_error(state, "--isa: '%s' found, expected ref, sse2, avx2, avx512 or neon",
-                       words[i]);
-        else if (s->isas[isa])
-            argp_error(state, "--isa: '%s' found twice", words[i]);
-        else
-            s->isas[isa] = true;
-    }
-    free(words);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct settings *s = state->input;
@@ -81,7 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         parse_ops(state, arg, s);
         return 0;
     case KEY_ISA:
-        parse_isas(state, arg, s);
+        bench_arg_isas(state, arg, &s->isas);
         return 0;
     case KEY_VECTORS:
         bench_arg_numbers(state, "--vectors", arg, 1, 4096, &s->vectors);
@@ -174,7 +155,7 @@ static bool enumerate(const void *settings, const struct bench_sweep_settings *s
                 !rmli_kernel_entry_exists(ref, (enum rmli_kernel_op)op, dtype))
                 continue;
             for (int isa = 0; ok && isa < RML_N_ISAS; isa++)
-                if (s->isas_given ? s->isas[isa] : rmli_kernels_for((enum rml_isa)isa) != NULL)
+                if (s->isas.given ? s->isas.has[isa] : rmli_kernels_for((enum rml_isa)isa) != NULL)
                     ok = add_entry(plan, s, (enum rmli_kernel_op)op, dtype, (enum rml_isa)isa,
                                    sweep->seed, err);
         }

@@ -13,7 +13,6 @@
 #include "bench/page_cache.h"
 #include "bench/suite.h"
 #include "tools/cli/options.h"
-#include "tools/cli/parse.h"
 
 struct settings {
     const char *checkpoint;
@@ -35,12 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct settings *s = state->input;
     switch (key) {
     case KEY_STATE:
-        bench_arg_words(state, "--state", arg, &s->states);
-        for (size_t i = 0; i < s->states.n; i++)
-            if (strcmp(s->states.values[i], "warm") != 0 &&
-                strcmp(s->states.values[i], "cold") != 0)
-                argp_error(state, "--state: '%s' found, expected warm, cold or both",
-                           s->states.values[i]);
+        bench_arg_either(state, "--state", arg, "warm", "cold", &s->states);
         return 0;
     case KEY_PROMPT:
         bench_arg_numbers(state, "--prompt", arg, 1, 1 << 18, &s->prompt);

@@ -12,11 +12,9 @@
 #include "bench/suite.h"
 #include "kernels/kernels.h"
 #include "tools/cli/options.h"
-#include "tools/cli/parse.h"
 
 struct settings {
-    bool given;
-    bool isas[RML_N_ISAS];
+    struct bench_isas isas;
 };
 
 enum { KEY_ISA = CLI_OWN_KEY };
@@ -31,20 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct settings *s = state->input;
     if (key != KEY_ISA)
         return ARGP_ERR_UNKNOWN;
-    char **words;
-    size_t n = cli_arg_words(state, "--isa", arg, &words);
-    *s = (struct settings){.given = true};
-    for (size_t i = 0; i < n; i++) {
-        enum rml_isa isa;
-        if (!rml_isa_parse(words[i], &isa))
-            argp_error(state, "--isa: '%s' found, expected ref, sse2, avx2, avx512 or neon",
-                       words[i]);
-        else if (s->isas[isa])
-            argp_error(state, "--isa: '%s' found twice", words[i]);
-        else
-            s->isas[isa] = true;
-    }
-    free(words);
+    bench_arg_isas(state, arg, &s->isas);
     return 0;
 }
 
@@ -83,7 +68,7 @@ static bool enumerate(const void *settings, const struct bench_sweep_settings *s
     bool ok = best != NULL;
     for (size_t t = 0; ok && t < sweep->threads.n; t++)
         for (int isa = 0; ok && isa < RML_N_ISAS; isa++)
-            if (s->given ? s->isas[isa] : best->isa == (enum rml_isa)isa)
+            if (s->isas.given ? s->isas.has[isa] : best->isa == (enum rml_isa)isa)
                 ok = add_limits(plan, (enum rml_isa)isa, (int)sweep->threads.values[t], err);
     return ok;
 }

@@ -14,7 +14,6 @@
 #include "bench/suite.h"
 #include "files/content_hash.h"
 #include "tools/cli/options.h"
-#include "tools/cli/parse.h"
 
 #define DOCUMENT_NBYTES 4096
 
@@ -33,15 +32,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static void parse_directions(struct argp_state *state, const char *arg, struct bench_words *list)
-{
-    bench_arg_words(state, "--direction", arg, list);
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->values[i], "encode") != 0 && strcmp(list->values[i], "decode") != 0)
-            argp_error(state, "--direction: '%s' found, expected encode, decode or both",
-                       list->values[i]);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct settings *s = state->input;
@@ -55,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         bench_arg_numbers(state, "--size", arg, 1, 1 << 30, &s->size);
         return 0;
     case KEY_DIRECTION:
-        parse_directions(state, arg, &s->directions);
+        bench_arg_either(state, "--direction", arg, "encode", "decode", &s->directions);
         return 0;
     case ARGP_KEY_ARG:
         if (s->tokenizer)
