@@ -10,10 +10,10 @@
 #include "tools/cli/report.h"
 
 /* One thread: what a second one does on a shared machine is mostly the neighbours' doing. */
-static const char *const default_cases[] = {
-    "attention --kv f32,f16,i8 --depth 2048 --threads 1",
-    "decoder --weights f16,q8_0,q4_0,q4_k --prompt 32 --gen 8 --depth 64 --threads 1",
-};
+#define ATTENTION_CASES "attention --kv f32,f16,i8 --depth 2048 --threads 1"
+#define DECODER_CASES                                                                              \
+    "decoder --weights f16,q8_0,q4_0,q4_k --prompt 32 --gen 8 --depth 64 --threads 1"
+static const char *const default_cases[] = {ATTENTION_CASES, DECODER_CASES};
 
 struct gate_arguments {
     struct compare_job job; /* first: the parser of compare_words.h takes it */
@@ -45,8 +45,8 @@ static const char doc[] =
     "Compares two builds of rml-bench as ab does, on a set of cases that covers the engine, or on "
     "those that are given: each CASE is one word, a suite with its options.\v"
     "The default set:\n\n"
-    "  'attention --kv f32,f16,i8 --depth 2048 --threads 1'\n"
-    "  'decoder --weights f16,q8_0,q4_0,q4_k --prompt 32 --gen 8 --depth 64 --threads 1'\n\n"
+    "  '" ATTENTION_CASES "'\n"
+    "  '" DECODER_CASES "'\n\n"
     "Exit code: 0 pass, 1 error, 3 regression, 5 inconclusive, 6 the base is missing or cannot be "
     "compared. ci/bench-gate builds both from git and runs this.\n\n"
     "Example, with a report for the pipeline:\n\n"
