@@ -379,42 +379,31 @@ static void print_eval_verdicts(const json_t *rows)
     json_array_foreach(rows, i, row) print_flipped(row);
 }
 
+/* A table of its own, when there are rows. */
+static void print_section(const json_t *rows, void (*print)(const json_t *rows))
+{
+    if (json_array_size(rows) == 0)
+        return;
+    putchar('\n');
+    print(rows);
+}
+
 static void print_run(const json_t *document)
 {
-    const json_t *rows = json_object_get(document, "rows");
-    const json_t *goldens = json_object_get(document, "goldens");
     const json_t *metrics = json_object_get(document, "eval_metrics");
-    const json_t *verdicts = json_object_get(document, "verdicts");
     size_t n_items = json_array_size(json_object_get(document, "eval_items"));
     print_provenance(document);
     putchar('\n');
     print_environment(json_object_get(document, "environment"));
-    if (json_array_size(rows) > 0) {
-        putchar('\n');
-        print_results(rows);
-    }
-    if (json_array_size(goldens) > 0) {
-        putchar('\n');
-        print_goldens(goldens);
-    }
-    const json_t *evals = json_object_get(document, "evals");
-    const json_t *eval_verdicts = json_object_get(document, "eval_verdicts");
-    if (json_array_size(evals) > 0) {
-        putchar('\n');
-        print_evals(evals);
-    }
+    print_section(json_object_get(document, "rows"), print_results);
+    print_section(json_object_get(document, "goldens"), print_goldens);
+    print_section(json_object_get(document, "evals"), print_evals);
     if (json_array_size(metrics) + n_items > 0) {
         putchar('\n');
         print_scores(metrics, n_items);
     }
-    if (json_array_size(eval_verdicts) > 0) {
-        putchar('\n');
-        print_eval_verdicts(eval_verdicts);
-    }
-    if (json_array_size(verdicts) > 0) {
-        putchar('\n');
-        print_verdicts(verdicts);
-    }
+    print_section(json_object_get(document, "eval_verdicts"), print_eval_verdicts);
+    print_section(json_object_get(document, "verdicts"), print_verdicts);
 }
 
 /* ---- Command -------------------------------------------------------------------------- */
