@@ -3,10 +3,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "results/commands.h"
 #include "results/plot.h"
+#include "results/run_select.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
@@ -44,7 +44,10 @@ static const struct argp_option options[] = {
     {"case", KEY_CASE, "GLOB", 0, "Only cases of this name", 2},
     {"engine", KEY_ENGINE, "GLOB", 0, "Only these engines", 2},
     {"model", KEY_MODEL, "GLOB", 0, "Only checkpoints of this file name", 2},
-    {"since", KEY_SINCE, "DATE", 0, "Only runs begun then or later: YYYY-MM-DD[THH:MM:SS], UTC", 2},
+    {"since", KEY_SINCE, "TIME", 0,
+     "Only runs begun at TIME or later: 2026-11-30, 2026-11-30T14:05[:30] (UTC), or an age: 12h, "
+     "30d",
+     2},
     {0},
 };
 
@@ -58,24 +61,6 @@ static void write_kinds(char *text, size_t nbytes)
                                  : k[1].name     ? ", "
                                                  : " or ",
                                  k->name);
-}
-
-static int64_t parse_date(struct argp_state *state, const char *arg)
-{
-    static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"};
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        struct tm tm = {0};
-        const char *end = strptime(arg, formats[i], &tm);
-        int day = tm.tm_mday;
-        /* timegm takes the 31st of February for March: no date then */
-        if (end && !*end) {
-            int64_t s = timegm(&tm);
-            if (tm.tm_mday == day && s > -9000000000 && s < 9000000000)
-                return s * 1000000000;
-        }
-    }
-    argp_error(state, "--since: '%s' found, expected YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS", arg);
-    return 0;
 }
 
 static const char *pattern(struct argp_state *state, const char *option, const char *arg)
@@ -121,7 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         s->model = pattern(state, "--model", arg);
         return 0;
     case KEY_SINCE:
-        s->since_ns = parse_date(state, arg);
+        arg_utc(state, "--since", arg, &s->since_ns);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)

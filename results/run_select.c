@@ -115,6 +115,16 @@ bool parse_utc(const char *text, int64_t now_ns, int64_t *ns)
     return false;
 }
 
+void arg_utc(struct argp_state *state, const char *option, const char *arg, int64_t *ns)
+{
+    int64_t now_ns = (int64_t)time(NULL) * 1000000000;
+    if (!parse_utc(arg, now_ns, ns))
+        argp_error(state,
+                   "%s: '%s' found, expected a time such as 2026-11-30 or 2026-11-30T14:05, or an "
+                   "age such as 12h or 30d",
+                   option, arg);
+}
+
 static const char *one_of(struct argp_state *state, const char *option, const char *arg,
                           const char *const *words, const char *expected)
 {
@@ -123,16 +133,6 @@ static const char *one_of(struct argp_state *state, const char *option, const ch
             return *words;
     argp_error(state, "%s: '%s' found, expected %s", option, arg, expected);
     return NULL;
-}
-
-static void parse_time(struct argp_state *state, const char *option, const char *arg, int64_t *ns)
-{
-    int64_t now_ns = (int64_t)time(NULL) * 1000000000;
-    if (!parse_utc(arg, now_ns, ns))
-        argp_error(state,
-                   "%s: '%s' found, expected a time such as 2026-11-30 or 2026-11-30T14:05, or an "
-                   "age such as 12h or 30d",
-                   option, arg);
 }
 
 error_t run_filter_parse(int key, char *arg, struct argp_state *state, struct run_filter *filter)
@@ -154,10 +154,10 @@ error_t run_filter_parse(int key, char *arg, struct argp_state *state, struct ru
         filter->label = arg;
         return 0;
     case RUN_FILTER_KEY_SINCE:
-        parse_time(state, "--since", arg, &filter->since_ns);
+        arg_utc(state, "--since", arg, &filter->since_ns);
         return 0;
     case RUN_FILTER_KEY_BEFORE:
-        parse_time(state, "--before", arg, &filter->before_ns);
+        arg_utc(state, "--before", arg, &filter->before_ns);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

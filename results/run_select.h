@@ -70,5 +70,7 @@ void run_filter_bind(struct query *q, const struct run_filter *filter);
 
 /* "2026-11-30", "2026-11-30T14:05[:30][Z]" as UTC, or an age before now ("12h", "30d"). */
 bool parse_utc(const char *text, int64_t now_ns, int64_t *ns);
+/* The same in a command's parser: a bad time is a usage error. */
+void arg_utc(struct argp_state *state, const char *option, const char *arg, int64_t *ns);
 
 #endif
