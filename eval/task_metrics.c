@@ -96,6 +96,8 @@ static bool read_metric(struct task_config *config, const struct yaml_tree_node 
                          "word_perplexity, byte_perplexity and bits_per_byte "
                          "(loglikelihood_rolling), exact_match (generate_until)",
                          text);
+    if (config->metrics[metric])
+        return yaml_fail(name, err, "metric '%.60s' found twice, expected it once", text);
     config->metrics[metric] = true;
     for (size_t i = 0; i < entry->n; i++) {
         const struct yaml_tree_node *key = &entry->items[2 * i], *value = key + 1;

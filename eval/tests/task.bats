@@ -117,6 +117,7 @@ check_run() {
     refused 'doc_to_choice: ["a", ""]' "test.jsonl: line 1: doc_to_choice is no list of texts"
     refused 'doc_to_choice: [yes, no]' "t.yaml: line 3: yes found, expected a choice (in quotes)"
     refused 'metric_list: [{metric: f1}]' "t.yaml: line 3: metric 'f1' found"
+    refused 'metric_list: [{metric: acc}, {metric: acc}]' "t.yaml: line 3: metric 'acc' found twice"
     refused 'metric_list: [{metric: acc, aggregation: median}]' "t.yaml: line 3: aggregation 'median'"
     refused 'filter_list: [{name: a, filter: [{function: majority_vote}]}]' \
         "t.yaml: line 3: filter 'majority_vote' found"
