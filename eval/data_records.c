@@ -31,7 +31,9 @@ static bool add(struct data_records *d, json_t *object, size_t line, struct rml_
     }
     d->records[d->n++] =
         (struct data_record){.object = object, .file = d->n_files - 1, .line = line};
-    return true;
+    if (!d->fields)
+        d->fields = json_object();
+    return json_object_update_missing(d->fields, object) == 0 || no_memory(err);
 }
 
 static bool add_file(struct data_records *d, const char *name, struct rml_error *err)
@@ -172,6 +174,7 @@ void data_records_release(struct data_records *records)
     free(records->records);
     free(records->files);
     free(records->sha256);
+    json_decref(records->fields);
     *records = (struct data_records){0};
 }
 
@@ -192,8 +195,5 @@ bool data_fail(const struct data_records *records, size_t record, struct rml_err
 
 bool data_has_field(const struct data_records *records, const char *field)
 {
-    for (size_t i = 0; i < records->n; i++)
-        if (json_object_get(records->records[i].object, field))
-            return true;
-    return false;
+    return json_object_get(records->fields, field);
 }

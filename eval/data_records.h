@@ -21,7 +21,8 @@ struct data_records {
     size_t n, capacity;
     char **files; /* [n_files] owned names */
     size_t n_files;
-    char *sha256; /* of all files' bytes, 64 hex digits */
+    char *sha256;          /* of all files' bytes, 64 hex digits */
+    struct json_t *fields; /* an object: each field that any record has, with its first value */
 };
 
 /* Takes over nothing: names are copied. No record at all is an error. */

@@ -133,6 +133,39 @@ json_t *generate_item_json(const struct generate_result *result, const struct an
                      (json_int_t)request->n_truncated, "loglik", cli_json_real(loglik));
 }
 
+/* In one commit: each waits for the disk. */
+static bool store_documents(const struct generate_result *result, const struct answer_judge *judge,
+                            const char *const *metrics, struct eval_run *run,
+                            const struct eval_task *task, const struct choice_items *items,
+                            struct rml_error *err)
+{
+    struct store_eval_doc *docs = calloc(result->n + 1, sizeof *docs);
+    char **golds = calloc(result->n + 1, sizeof *golds);
+    bool ok = docs && golds;
+    for (size_t i = 0; ok && i < result->n; i++) {
+        const struct generate_outcome *o = &result->outcomes[i];
+        golds[i] = o->item->gold ? json_dumps(o->item->gold, JSON_ENCODE_ANY) : NULL;
+        ok = golds[i] || !o->item->gold;
+        docs[i] = (struct store_eval_doc){.task = task->name,
+                                          .doc_id = o->item->doc_id,
+                                          .doc_idx = o->item - items->items,
+                                          .group_key = o->item->group,
+                                          .text = o->item->contexts[0].data,
+                                          .gold_json = golds[i],
+                                          .metrics = metrics,
+                                          .values = o->exact_match,
+                                          .n_metrics = judge->n};
+    }
+    if (!ok)
+        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store the replies");
+    ok = ok && store_add_eval_docs(run->store, run->run_id, docs, result->n, err);
+    for (size_t i = 0; golds && i < result->n; i++)
+        free(golds[i]);
+    free(golds);
+    free(docs);
+    return ok;
+}
+
 bool generate_result_store(const struct generate_result *result, const struct answer_judge *judge,
                            struct eval_run *run, const struct eval_task *task,
                            const struct choice_items *items, struct rml_error *err)
@@ -145,20 +178,5 @@ bool generate_result_store(const struct generate_result *result, const struct an
         ok = eval_run_metric(run, task, metrics[p], result->mean[p], result->standard_error[p],
                              (int64_t)result->n_judged, err);
     }
-    for (size_t i = 0; ok && i < result->n; i++) {
-        const struct generate_outcome *o = &result->outcomes[i];
-        char *gold = o->item->gold ? json_dumps(o->item->gold, JSON_ENCODE_ANY) : NULL;
-        const struct store_eval_doc doc = {.task = task->name,
-                                           .doc_id = o->item->doc_id,
-                                           .doc_idx = o->item - items->items,
-                                           .group_key = o->item->group,
-                                           .text = o->item->contexts[0].data,
-                                           .gold_json = gold,
-                                           .metrics = metrics,
-                                           .values = o->exact_match,
-                                           .n_metrics = judge->n};
-        ok = store_add_eval_docs(run->store, run->run_id, &doc, 1, err);
-        free(gold);
-    }
-    return ok;
+    return ok && store_documents(result, judge, metrics, run, task, items, err);
 }

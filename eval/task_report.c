@@ -123,23 +123,30 @@ static bool store_pairs(const struct task_report *report, struct eval_run *run,
 {
     static const char *const metrics[] = {"acc", "loglik"};
     const struct choice_requests *requests = &report->task->choices;
-    bool ok = true;
-    for (size_t i = 0, n = 0; ok && i < requests->n_slots; i++) {
+    struct store_eval_doc *docs = calloc(requests->n, sizeof *docs);
+    double(*values)[2] = calloc(requests->n, sizeof *values);
+    bool ok = (docs && values) ||
+              rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store the figures");
+    size_t n = 0;
+    for (size_t i = 0; ok && i < requests->n_slots; i++) {
         const struct choice_slots *slots = &requests->slots[i];
         const struct choice_item *item = &report->task->items.items.items[slots->item];
         if (slots->n == 0)
             continue;
-        const double values[] = {greedy[n], loglik[n]};
-        const struct store_eval_doc doc = {.task = row->name,
-                                           .doc_id = item->doc_id,
-                                           .doc_idx = (int64_t)slots->item,
-                                           .text = item->contexts[0].data,
-                                           .metrics = metrics,
-                                           .values = values,
-                                           .n_metrics = 2};
-        ok = store_add_eval_docs(run->store, run->run_id, &doc, 1, err);
+        values[n][0] = greedy[n];
+        values[n][1] = loglik[n];
+        docs[n] = (struct store_eval_doc){.task = row->name,
+                                          .doc_id = item->doc_id,
+                                          .doc_idx = (int64_t)slots->item,
+                                          .text = item->contexts[0].data,
+                                          .metrics = metrics,
+                                          .values = values[n],
+                                          .n_metrics = 2};
         n++;
     }
+    ok = ok && store_add_eval_docs(run->store, run->run_id, docs, n, err);
+    free(docs);
+    free(values);
     return ok;
 }
 
