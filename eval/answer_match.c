@@ -9,6 +9,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "eval/append_bytes.h"
 #include "eval/python_text.h"
 
 struct answer_matcher {
@@ -16,22 +17,6 @@ struct answer_matcher {
     pcre2_code *filter, *ignored[ANSWER_MAX_IGNORED];
     pcre2_match_data *filter_data, *ignored_data[ANSWER_MAX_IGNORED];
 };
-
-bool answer_append(struct rml_bytes *out, const char *data, size_t nbytes, struct rml_error *err)
-{
-    if (out->capacity - out->n < nbytes) {
-        size_t capacity = 2 * out->capacity + nbytes + 64;
-        char *grown = realloc(out->data, capacity);
-        if (!grown)
-            return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", capacity);
-        out->data = grown;
-        out->capacity = capacity;
-    }
-    if (nbytes > 0)
-        memcpy(out->data + out->n, data, nbytes);
-    out->n += nbytes;
-    return true;
-}
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
@@ -141,7 +126,7 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
                     struct rml_bytes *answer, struct rml_error *err)
 {
     if (!m->filter)
-        return answer_append(answer, reply, nbytes, err);
+        return append_bytes(answer, reply, nbytes, err);
     bool found = true;
     struct scan scan = {0};
     size_t n_matches = 0;
@@ -160,13 +145,13 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
     const char *text;
     size_t n;
     if (!found)
-        return answer_append(answer, m->rules.fallback, strlen(m->rules.fallback), err);
+        return append_bytes(answer, m->rules.fallback, strlen(m->rules.fallback), err);
     if (!matched_text(m, reply, &text, &n)) {
         text = m->rules.fallback;
         n = strlen(text);
     }
     strip(&text, &n);
-    return answer_append(answer, text, n, err);
+    return append_bytes(answer, text, n, err);
 }
 
 /* ---- Exact match --------------------------------------------------------------------------------- */
@@ -183,11 +168,11 @@ static bool cut_matches(const pcre2_code *code, pcre2_match_data *data, const ch
         if (!found)
             break;
         const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
-        if (!answer_append(out, text + kept_to, ends[0] - kept_to, err))
+        if (!append_bytes(out, text + kept_to, ends[0] - kept_to, err))
             return false;
         kept_to = ends[1];
     }
-    return answer_append(out, text + kept_to, nbytes - kept_to, err);
+    return append_bytes(out, text + kept_to, nbytes - kept_to, err);
 }
 
 static bool cut_ignored(struct answer_matcher *m, struct rml_bytes *text, struct rml_error *err)
@@ -206,7 +191,7 @@ static bool cut_ignored(struct answer_matcher *m, struct rml_bytes *text, struct
 bool answer_strip(const char *text, size_t nbytes, struct rml_bytes *out, struct rml_error *err)
 {
     strip(&text, &nbytes);
-    return answer_append(out, text, nbytes, err);
+    return append_bytes(out, text, nbytes, err);
 }
 
 bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_bytes *out,
@@ -219,12 +204,12 @@ bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_
         utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text + i,
                                               (utf8proc_ssize_t)(nbytes - i), &c);
         if (n <= 0) {
-            ok = answer_append(out, text + i++, 1, err);
+            ok = append_bytes(out, text + i++, 1, err);
             continue;
         }
         c = upper ? utf8proc_toupper(c) : utf8proc_tolower(c);
         utf8proc_ssize_t length = utf8proc_encode_char(c, encoded);
-        ok = answer_append(out, (const char *)encoded, (size_t)length, err);
+        ok = append_bytes(out, (const char *)encoded, (size_t)length, err);
         i += (size_t)n;
     }
     return ok;
@@ -251,7 +236,7 @@ static void cut_characters(struct rml_bytes *text, const char *cut)
 static bool normalise(struct answer_matcher *m, const char *text, size_t nbytes,
                       struct rml_bytes *out, struct rml_error *err)
 {
-    if (!answer_append(out, text, nbytes, err) || !cut_ignored(m, out, err) ||
+    if (!append_bytes(out, text, nbytes, err) || !cut_ignored(m, out, err) ||
         (m->rules.ignore_case && !lower(out, err)))
         return false;
     if (m->rules.ignore_punctuation)

@@ -42,8 +42,6 @@ bool answer_equals(struct answer_matcher *matcher, const char *answer, size_t an
                    const char *accepted, size_t accepted_nbytes, bool *equal,
                    struct rml_error *err);
 
-/* Appends bytes. */
-bool answer_append(struct rml_bytes *out, const char *data, size_t nbytes, struct rml_error *err);
 /* Appends the text without white space at both ends (str.strip). */
 bool answer_strip(const char *text, size_t nbytes, struct rml_bytes *out, struct rml_error *err);
 /* Appends the text in lower or upper case, letter by letter. */

@@ -3,6 +3,8 @@
  */
 #include "eval/answer_pipeline.h"
 
+#include "eval/append_bytes.h"
+
 void answer_judge_release(struct answer_judge *judge)
 {
     for (size_t p = 0; p < judge->n; p++)
@@ -38,8 +40,8 @@ bool answer_pipeline_apply(const struct answer_pipeline *pipeline, const char *r
         text = out;
     }
     if (ok && pipeline->n_steps == 0)
-        return answer_append(answer, reply, nbytes, err);
-    ok = ok && answer_append(answer, text.n > 0 ? text.data : "", text.n, err);
+        return append_bytes(answer, reply, nbytes, err);
+    ok = ok && append_bytes(answer, text.n > 0 ? text.data : "", text.n, err);
     rml_bytes_release(&text);
     return ok;
 }

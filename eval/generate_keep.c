@@ -47,7 +47,7 @@ static bool make_key(const struct eval_engine *engine, const struct generate_rul
     return ok;
 }
 
-static bool store_reply(struct generate_keep *k, size_t i, struct rml_error *err)
+static struct store_eval_item stored_item(const struct generate_keep *k, size_t i)
 {
     const struct generate_request *request = &k->requests[i];
     struct store_eval_item item = {
@@ -64,7 +64,21 @@ static bool store_reply(struct generate_keep *k, size_t i, struct rml_error *err
     };
     for (size_t t = 0; t < request->n_generated; t++)
         item.loglik += request->logprobs[t];
-    return store_add_eval_items(k->run->store, k->run->run_id, &item, 1, err);
+    return item;
+}
+
+/* In one commit: each waits for the disk. */
+static bool store_replies(const struct generate_keep *k, const size_t *which, size_t n,
+                          struct rml_error *err)
+{
+    struct store_eval_item *items = calloc(n + 1, sizeof *items);
+    if (!items)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store %zu replies", n);
+    for (size_t i = 0; i < n; i++)
+        items[i] = stored_item(k, which[i]);
+    bool ok = store_add_eval_items(k->run->store, k->run->run_id, items, n, err);
+    free(items);
+    return ok;
 }
 
 /* A reply of an earlier run; one that is not behind this prompt is damaged, and made anew. */
@@ -99,7 +113,7 @@ static bool take_reply(void *user, size_t i, struct rml_error *err)
     k->n_done++;
     k->run->n_computed++;
     cli_progress("%s %zu/%zu", k->task->name, k->n_done, k->n);
-    return store_reply(k, i, err);
+    return store_replies(k, &i, 1, err);
 }
 
 bool generate_all(struct eval_run *run, const struct eval_task *task,
@@ -108,27 +122,30 @@ bool generate_all(struct eval_run *run, const struct eval_task *task,
 {
     struct generate_keep k = {
         .run = run, .task = task, .rules = rules, .requests = requests, .n = n};
-    size_t n_missing = 0, *missing = calloc(n + 1, sizeof *missing);
+    size_t n_missing = 0, n_found = 0;
+    size_t *missing = calloc(n + 1, sizeof *missing), *there = calloc(n + 1, sizeof *there);
     k.keys = calloc(n + 1, sizeof *k.keys);
-    bool ok = (missing && k.keys) ||
+    bool ok = (missing && there && k.keys) ||
               rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu prompts", n);
     for (size_t i = 0; ok && i < n; i++) {
         bool found;
         ok = make_key(task->engine, rules, &requests[i], k.keys[i], err) &&
              look_up(&k, i, &found, err);
         if (ok && found)
-            ok = store_reply(&k, i, err);
+            there[n_found++] = i;
         else if (ok)
             missing[n_missing++] = i;
     }
-    run->n_reused += n - n_missing;
-    k.n_done = n - n_missing;
+    ok = ok && store_replies(&k, there, n_found, err);
+    run->n_reused += n_found;
+    k.n_done = n_found;
     ok = ok && generate_run(task->engine, rules, requests, missing, n_missing, take_reply, &k, err);
     cli_progress_clear();
     if (ok && run->n_reused > 0)
         cli_detail("%s: %zu replies were there already, %zu are new", task->name, run->n_reused,
                    run->n_computed);
     free(missing);
+    free(there);
     free(k.keys);
     return ok;
 }

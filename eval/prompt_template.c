@@ -7,9 +7,9 @@
 #include "eval/prompt_template.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "eval/append_bytes.h"
 #include "eval/prompt_node.h"
 
 struct evaluation {
@@ -210,19 +210,7 @@ json_t *prompt_value(const struct prompt_node *node, const json_t *document, str
 
 static bool append(struct rml_bytes *out, const json_t *text, struct rml_error *err)
 {
-    size_t nbytes = json_string_length(text);
-    if (out->capacity - out->n < nbytes) {
-        size_t capacity = 2 * out->capacity + nbytes + 64;
-        char *grown = realloc(out->data, capacity);
-        if (!grown)
-            return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", capacity);
-        out->data = grown;
-        out->capacity = capacity;
-    }
-    if (nbytes > 0) /* out->data may be NULL */
-        memcpy(out->data + out->n, json_string_value(text), nbytes);
-    out->n += nbytes;
-    return true;
+    return append_bytes(out, json_string_value(text), json_string_length(text), err);
 }
 
 static bool render(struct evaluation *e, const struct prompt_node *node, struct rml_bytes *out)
