@@ -7,22 +7,21 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "eval/append_bytes.h"
 #include "eval/prompt_node.h"
 #include "eval/python_text.h"
 
 typedef json_t *function(const json_t *value, json_t *const *args, size_t n_args,
                          struct rml_error *err);
 
-static json_t *kept(json_t *value, struct rml_error *err)
-{
-    if (!value)
-        rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a value of a template");
-    return value;
-}
-
 static json_t *text_of(const char *text, size_t nbytes, struct rml_error *err)
 {
-    return kept(json_stringn(text, nbytes), err);
+    return prompt_kept(json_stringn(text, nbytes), err);
+}
+
+static bool append_text(struct rml_bytes *out, const json_t *text, struct rml_error *err)
+{
+    return append_bytes(out, json_string_value(text), json_string_length(text), err);
 }
 
 static bool are_texts(const char *name, const json_t *value, json_t *const *args, size_t n_args,
@@ -124,7 +123,7 @@ static json_t *map_case(const json_t *value, enum letter_case how, struct rml_er
     size_t nbytes = json_string_length(value), n_out = 0;
     char *out = malloc(4 * nbytes + 1);
     if (!out)
-        return kept(NULL, err);
+        return prompt_kept(NULL, err);
     for (size_t i = 0; i < nbytes;) {
         utf8proc_int32_t c;
         utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text + i,
@@ -184,7 +183,7 @@ static json_t *replace(const json_t *value, json_t *const *args, size_t n_args,
         n_found++;
     char *out = malloc((size_t)(end - text) + n_found * n_by + 1);
     if (!out)
-        return kept(NULL, err);
+        return prompt_kept(NULL, err);
     while (text < end) {
         const char *at = memmem(text, (size_t)(end - text), old, n_old);
         size_t before = (size_t)((at ? at : end) - text);
@@ -199,6 +198,15 @@ static json_t *replace(const json_t *value, json_t *const *args, size_t n_args,
     json_t *replaced = text_of(out, n, err);
     free(out);
     return replaced;
+}
+
+/* A list whose making came to its end, or not. */
+static json_t *whole(json_t *parts, bool ok, struct rml_error *err)
+{
+    if (ok)
+        return parts;
+    json_decref(parts);
+    return prompt_kept(NULL, err);
 }
 
 static bool append_part(json_t *parts, const char *text, size_t nbytes)
@@ -227,7 +235,7 @@ static json_t *split(const json_t *value, json_t *const *args, size_t n_args, st
     const char *text = json_string_value(value), *end = text + json_string_length(value);
     json_t *parts = json_array();
     if (n_args == 0)
-        return kept(split_space(parts, text, (size_t)(end - text)) ? parts : NULL, err);
+        return whole(parts, parts && split_space(parts, text, (size_t)(end - text)), err);
     const char *by = json_string_value(args[0]);
     size_t n_by = json_string_length(args[0]);
     if (n_by == 0) {
@@ -236,12 +244,12 @@ static json_t *split(const json_t *value, json_t *const *args, size_t n_args, st
                   "'split' by empty text found in a template, expected text that can occur");
         return NULL;
     }
-    bool ok = true;
+    bool ok = parts;
     for (const char *at; ok && (at = memmem(text, (size_t)(end - text), by, n_by));
          text = at + n_by)
         ok = append_part(parts, text, (size_t)(at - text));
     ok = ok && append_part(parts, text, (size_t)(end - text));
-    return kept(ok ? parts : NULL, err);
+    return whole(parts, ok, err);
 }
 
 static json_t *find_index(const json_t *value, json_t *const *args, size_t n_args,
@@ -250,13 +258,13 @@ static json_t *find_index(const json_t *value, json_t *const *args, size_t n_arg
     char shown[48] = "";
     for (size_t i = 0; i < json_array_size(value); i++)
         if (prompt_equal(json_array_get(value, i), args[0]))
-            return kept(json_integer((json_int_t)i), err);
+            return prompt_kept(json_integer((json_int_t)i), err);
     if (json_is_string(value) && are_texts("index", value, args, n_args, err)) {
         const char *text = json_string_value(value);
         const char *at = memmem(text, json_string_length(value), json_string_value(args[0]),
                                 json_string_length(args[0]));
         if (at)
-            return kept(json_integer((json_int_t)python_length(text, (size_t)(at - text))), err);
+            return prompt_kept(json_integer((json_int_t)python_length(text, (size_t)(at - text))), err);
     }
     json_t *what = prompt_text(args[0], err);
     if (what)
@@ -299,35 +307,33 @@ static json_t *list(const json_t *value, json_t *const *args, size_t n_args, str
         return NULL;
     const char *text = json_string_value(value);
     json_t *points = json_array();
-    bool ok = true;
+    bool ok = points;
     for (size_t i = 0, n; ok && i < json_string_length(value); i += n) {
         n = point_nbytes(text + i, json_string_length(value) - i);
         ok = append_part(points, text + i, n);
     }
-    return kept(ok ? points : NULL, err);
+    return whole(points, ok, err);
 }
 
 /* Jinja's filter: str() of each, with text between. */
 static json_t *join(const json_t *value, json_t *const *args, size_t n_args, struct rml_error *err)
 {
-    json_t *items = list(value, NULL, 0, err), *joined = items ? json_string("") : NULL;
-    json_t *between = n_args > 0 ? args[0] : NULL;
+    const json_t *between = n_args > 0 ? args[0] : NULL;
     if (between && !json_is_string(between)) {
-        json_decref(items);
-        json_decref(joined);
         rmli_fail(err, RML_FORMAT, NULL, -1, "'join' without text between found in a template");
         return NULL;
     }
-    for (size_t i = 0; joined && i < json_array_size(items); i++) {
-        json_t *before = joined;
-        if (i > 0 && between) {
-            joined = prompt_binary("~", before, between, err);
-            json_decref(before);
-            before = joined;
-        }
-        joined = before ? prompt_binary("~", before, json_array_get(items, i), err) : NULL;
-        json_decref(before);
+    json_t *items = list(value, NULL, 0, err);
+    struct rml_bytes out = {0};
+    bool ok = items;
+    for (size_t i = 0; ok && i < json_array_size(items); i++) {
+        json_t *text = prompt_text(json_array_get(items, i), err);
+        ok = text && (i == 0 || !between || append_text(&out, between, err)) &&
+             append_text(&out, text, err);
+        json_decref(text);
     }
+    json_t *joined = ok ? text_of(out.n > 0 ? out.data : "", out.n, err) : NULL;
+    rml_bytes_release(&out);
     json_decref(items);
     return joined;
 }
@@ -376,11 +382,11 @@ static json_t *length(const json_t *value, json_t *const *args, size_t n_args,
 {
     (void)args, (void)n_args;
     if (json_is_array(value) || json_is_object(value))
-        return kept(json_integer((json_int_t)(json_is_array(value) ? json_array_size(value)
+        return prompt_kept(json_integer((json_int_t)(json_is_array(value) ? json_array_size(value)
                                                                    : json_object_size(value))),
                     err);
     return are_texts("length", value, NULL, 0, err)
-               ? kept(json_integer((json_int_t)python_length(json_string_value(value),
+               ? prompt_kept(json_integer((json_int_t)python_length(json_string_value(value),
                                                              json_string_length(value))),
                       err)
                : NULL;
@@ -412,7 +418,7 @@ static json_t *integer(const json_t *value, json_t *const *args, size_t n_args,
             number = 0;
         json_decref(stripped);
     }
-    return kept(json_integer(fabs(number) < 9e15 ? (json_int_t)number : 0), err);
+    return prompt_kept(json_integer(fabs(number) < 9e15 ? (json_int_t)number : 0), err);
 }
 
 /* `default` is evaluated where it is known what is defined (prompt_template.c). */

@@ -46,7 +46,7 @@ struct prompt_node *parser_node(struct prompt_parser *p, enum prompt_kind kind, 
 /* Takes over `value`. */
 struct prompt_node *parser_constant(struct prompt_parser *p, enum prompt_kind kind, json_t *value)
 {
-    struct prompt_node *n = value ? parser_node(p, kind, NULL, NULL, NULL) : NULL;
+    struct prompt_node *n = prompt_kept(value, p->err) ? parser_node(p, kind, NULL, NULL, NULL) : NULL;
     if (n)
         n->value = value;
     else
@@ -119,11 +119,12 @@ static bool unescape(struct prompt_parser *p, struct rml_bytes *out)
     }
     size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (n_digits > 0 && (size_t)(p->end - p->at) >= n_digits) {
-        char digits[9] = {0}, *end;
+        char digits[9] = {0};
         memcpy(digits, p->at, n_digits);
-        unsigned long code = strtoul(digits, &end, 16);
+        bool all = strspn(digits, "0123456789abcdefABCDEF") == n_digits; /* no sign */
+        unsigned long code = strtoul(digits, NULL, 16);
         p->at += n_digits;
-        if (end == digits + n_digits && append_code_point(out, (uint32_t)code))
+        if (all && append_code_point(out, (uint32_t)code))
             return true;
         return parser_refuse(p, start, "an escape of a character");
     }

@@ -49,6 +49,8 @@ struct json_t *prompt_value(const struct prompt_node *node, const struct json_t 
 
 /* ---- Values as Python has them (prompt_values.c); NULL with *err on failure ------------------ */
 
+/* The value itself; NULL is told of as memory that is exhausted, unless *err says more. */
+struct json_t *prompt_kept(struct json_t *value, struct rml_error *err);
 bool prompt_truth(const struct json_t *value);
 bool prompt_equal(const struct json_t *a, const struct json_t *b);
 /* str(value) */

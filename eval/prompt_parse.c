@@ -29,7 +29,7 @@ static bool add_text(struct prompt_parser *p, struct prompt_node ***tail, const 
         return true;
     struct prompt_node *text = parser_constant(p, PROMPT_TEXT, json_stringn(p->at, nbytes));
     if (!text)
-        return rmli_fail(p->err, RML_FORMAT, NULL, -1, "no UTF-8 found in a template");
+        return false;
     **tail = text;
     *tail = &text->next;
     return true;

@@ -22,7 +22,7 @@ static json_t *refuse(struct rml_error *err, const char *what, const json_t *val
     return NULL;
 }
 
-static json_t *kept(json_t *value, struct rml_error *err)
+json_t *prompt_kept(json_t *value, struct rml_error *err)
 {
     if (!value)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a value of a template");
@@ -195,7 +195,7 @@ json_t *prompt_text(const json_t *value, struct rml_error *err)
         write_value(value, false, out);
     json_t *text = out && fclose(out) == 0 ? json_stringn(data, nbytes) : NULL;
     free(data);
-    return kept(text, err);
+    return prompt_kept(text, err);
 }
 
 /* ---- Parts ---------------------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static json_t *text_part(const json_t *value, size_t from, size_t to, struct rml
     const char *text = json_string_value(value);
     size_t nbytes = json_string_length(value);
     size_t begin = place(text, nbytes, from), end = place(text, nbytes, to);
-    return kept(json_stringn(text + begin, end - begin), err);
+    return prompt_kept(json_stringn(text + begin, end - begin), err);
 }
 
 json_t *prompt_item(const json_t *value, const json_t *at, bool *is_undefined,
@@ -276,7 +276,7 @@ json_t *prompt_slice(const json_t *value, const json_t *from, const json_t *to,
     json_t *part = json_array();
     for (size_t i = begin; part && i < end; i++)
         json_array_append(part, json_array_get(value, i));
-    return kept(part, err);
+    return prompt_kept(part, err);
 }
 
 /* ---- Operators -------------------------------------------------------------------------------------------- */
@@ -286,12 +286,12 @@ static json_t *join(const json_t *a, const json_t *b, struct rml_error *err)
     struct rml_bytes out = {.n = json_string_length(a) + json_string_length(b)};
     out.data = malloc(out.n + 1);
     if (!out.data)
-        return kept(NULL, err);
+        return prompt_kept(NULL, err);
     memcpy(out.data, json_string_value(a), json_string_length(a));
     memcpy(out.data + json_string_length(a), json_string_value(b), json_string_length(b));
     json_t *joined = json_stringn(out.data, out.n);
     rml_bytes_release(&out);
-    return kept(joined, err);
+    return prompt_kept(joined, err);
 }
 
 static json_t *add(const json_t *a, const json_t *b, struct rml_error *err)
@@ -303,13 +303,13 @@ static json_t *add(const json_t *a, const json_t *b, struct rml_error *err)
         json_t *both = json_copy((json_t *)(uintptr_t)a);
         if (both)
             json_array_extend(both, (json_t *)(uintptr_t)b);
-        return kept(both, err);
+        return prompt_kept(both, err);
     }
     if (json_is_integer(a) && json_is_integer(b) &&
         !__builtin_add_overflow(json_integer_value(a), json_integer_value(b), &sum))
-        return kept(json_integer(sum), err);
+        return prompt_kept(json_integer(sum), err);
     if (is_number(a) && is_number(b) && (json_is_real(a) || json_is_real(b)))
-        return kept(json_real(number(a) + number(b)), err);
+        return prompt_kept(json_real(number(a) + number(b)), err);
     return refuse(err, "a sum", json_is_number(a) ? b : a, "two numbers, two texts or two lists");
 }
 
@@ -318,9 +318,9 @@ static json_t *subtract(const json_t *a, const json_t *b, struct rml_error *err)
     json_int_t difference;
     if (json_is_integer(a) && json_is_integer(b) &&
         !__builtin_sub_overflow(json_integer_value(a), json_integer_value(b), &difference))
-        return kept(json_integer(difference), err);
+        return prompt_kept(json_integer(difference), err);
     if (is_number(a) && is_number(b) && (json_is_real(a) || json_is_real(b)))
-        return kept(json_real(number(a) - number(b)), err);
+        return prompt_kept(json_real(number(a) - number(b)), err);
     return refuse(err, "a difference", json_is_number(a) ? b : a, "two numbers");
 }
 
@@ -343,7 +343,10 @@ static json_t *is_in(const json_t *a, const json_t *b, struct rml_error *err)
 static json_t *compare(const char *name, const json_t *a, const json_t *b, struct rml_error *err)
 {
     int order;
-    if (is_number(a) && is_number(b)) {
+    if (json_is_integer(a) && json_is_integer(b)) {
+        order = (json_integer_value(a) > json_integer_value(b)) -
+                (json_integer_value(a) < json_integer_value(b));
+    } else if (is_number(a) && is_number(b)) {
         order = (number(a) > number(b)) - (number(a) < number(b));
     } else if (json_is_string(a) && json_is_string(b)) {
         size_t n_a = json_string_length(a), n_b = json_string_length(b);

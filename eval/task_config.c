@@ -62,7 +62,8 @@ static bool read_texts(const struct yaml_tree_node *node, struct task_part *part
         const char *text = NULL;
         if (!task_text(item, "a choice", &text, err))
             return false;
-        json_array_append_new(part->value, json_string(text));
+        if (json_array_append_new(part->value, json_string(text)) != 0)
+            return rmli_fail(err, RML_NO_MEMORY, node->file, -1, "no memory for its choices");
     }
     return true;
 }

@@ -231,7 +231,7 @@ static bool make_document(struct maker *m, size_t doc, struct rml_error *err)
     struct document *own = &d->docs[d->n];
     if (!text || asprintf(&own->id, "%zu", doc) < 0) {
         json_decref(text);
-        return false;
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the documents");
     }
     own->text = json_string_value(text);
     own->nbytes = json_string_length(text);

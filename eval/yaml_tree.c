@@ -203,11 +203,13 @@ static bool check_key(struct copying *c, const struct yaml_tree_node *node, size
     const struct yaml_tree_node *key = &node->items[2 * which];
     if (key->kind == YAML_LIST || key->kind == YAML_MAP)
         return yaml_fail(key, c->err, "a list or mapping as a key found, expected text");
+    if (strlen(key->text) != key->nbytes)
+        return yaml_fail(key, c->err, "a NUL in a key found, expected text");
     if (strcmp(key->text, "<<") == 0)
         return yaml_fail(key, c->err, "the merge key '<<' found, expected keys of their own");
     for (size_t i = 0; i < which; i++) {
         const struct yaml_tree_node *before = &node->items[2 * i];
-        if (before->nbytes == key->nbytes && memcmp(before->text, key->text, key->nbytes) == 0)
+        if (strcmp(before->text, key->text) == 0)
             return yaml_fail(key, c->err, "key '%.80s' found, which line %zu has, expected it once",
                              key->text, before->line);
     }

@@ -63,6 +63,7 @@ Test(yaml_tree, hostile_files_are_refused_with_their_line)
         {"a: 1\nb: !function utils.f\n", "line 2: '!function utils.f' found"},
         {"a: 1\nb: !!int '5'\n", "line 2: 'tag:yaml.org,2002:int 5' found"},
         {"a: 1\n\na: 2\n", "line 3: key 'a' found, which line 1 has"},
+        {"a: 1\n\"b\\0c\": 2\n", "line 2: a NUL in a key"},
         {"a: 1\n---\nb: 2\n", "line 3: a second document"},
         {"a: [1, 2\nb: 3\n", "line 2: "},
         {"a: *nowhere\n", "line 1: "},
