@@ -9,6 +9,7 @@
 
 #define ANSWER_MAX_STEPS 8
 #define ANSWER_MAX_PIPELINES 8
+#define ANSWER_MAX_NAME 80 /* bytes of a pipeline's name, which is part of its figures' */
 
 enum answer_step_kind { STEP_REGEX, STEP_STRIP, STEP_LOWER, STEP_UPPER };
 struct answer_step {
@@ -17,7 +18,7 @@ struct answer_step {
 };
 
 struct answer_pipeline {
-    const char *name; /* borrowed */
+    const char *name; /* borrowed, at most ANSWER_MAX_NAME bytes */
     struct answer_step steps[ANSWER_MAX_STEPS];
     size_t n_steps;
 };

@@ -10,6 +10,7 @@
 
 #include "eval/eval_run.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
@@ -96,15 +97,13 @@ error_t choice_command_parse(struct choice_command *command, int key, char *arg,
 static json_t *settings_json(const struct choice_command *command, const struct eval_engine *engine,
                              const struct choice_items *items)
 {
-    static const char *const boundaries[] = {"reencode", "skip", "error"};
-    static const char *const overlongs[] = {"truncate", "skip", "error"};
     json_t *json = eval_settings_json(engine, &command->options, &command->eval_options);
-    json_t *own =
-        json_pack("{sI ss ss ss ss sb ss}", "n_ctx", (json_int_t)command->rules.pair.max_length,
-                  "format", choice_layout_name(command->layout), "delimiter",
-                  command->rules.delimiter, "boundary", boundaries[command->rules.pair.boundary],
-                  "overlong", overlongs[command->rules.pair.overlong], "mutual_info",
-                  command->rules.mutual_info, "items_sha256", items->text_sha256);
+    json_t *own = json_pack(
+        "{sI ss so ss ss sb ss}", "n_ctx", (json_int_t)command->rules.pair.max_length, "format",
+        choice_layout_name(command->layout), "delimiter", cli_json_text(command->rules.delimiter),
+        "boundary", pair_boundary_name(command->rules.pair.boundary), "overlong",
+        pair_overlong_name(command->rules.pair.overlong), "mutual_info", command->rules.mutual_info,
+        "items_sha256", items->text_sha256);
     json_object_update(json, own);
     json_decref(own);
     if (command->rules.chat.is_chat)

@@ -254,14 +254,14 @@ static json_t *settings_json(const struct arguments *args, const struct eval_eng
     for (size_t i = 0; i < a->n_ignore_regexes; i++)
         json_array_append_new(ignored, cli_json_text(a->ignore_regexes[i]));
     json_t *own = json_pack(
-        "{sI sI so sf sI sf sf sf so sI ss so sb sb sb ss}", "n_ctx", (json_int_t)args->max_length,
+        "{sI sI so sf sI sf sf sf so sI so so sb sb sb ss}", "n_ctx", (json_int_t)args->max_length,
         "max_tokens", (json_int_t)r->max_tokens, "until", until, "temperature",
         r->sampling.temperature, "top_k", (json_int_t)r->sampling.top_k, "top_p", r->sampling.top_p,
         "min_p", r->sampling.min_p, "repeat_penalty", r->sampling.repetition_penalty, "regex",
-        cli_json_text(a->pattern), "group", (json_int_t)a->group_select, "fallback", a->fallback,
-        "ignore_regexes", ignored, "ignore_case", a->ignore_case, "ignore_punctuation",
-        a->ignore_punctuation, "ignore_numbers", a->ignore_numbers, "items_sha256",
-        items->text_sha256);
+        cli_json_text(a->pattern), "group", (json_int_t)a->group_select, "fallback",
+        cli_json_text(a->fallback), "ignore_regexes", ignored, "ignore_case", a->ignore_case,
+        "ignore_punctuation", a->ignore_punctuation, "ignore_numbers", a->ignore_numbers,
+        "items_sha256", items->text_sha256);
     json_object_update(json, own);
     json_decref(own);
     chat_options_add_settings(&args->chat, json);

@@ -95,7 +95,7 @@ const char *generate_metric_name(const struct answer_judge *judge, size_t pipeli
 {
     if (judge->n == 1)
         return "exact_match";
-    snprintf(buffer, 96, "exact_match,%.80s", judge->pipelines[pipeline].name);
+    snprintf(buffer, 96, "exact_match,%s", judge->pipelines[pipeline].name);
     return buffer;
 }
 

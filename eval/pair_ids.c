@@ -9,6 +9,9 @@
 #include "eval/encode_text.h"
 #include "eval/python_text.h"
 
+static const char *const boundaries[3] = {"reencode", "skip", "error"};
+static const char *const overlongs[3] = {"truncate", "skip", "error"};
+
 static bool parse_name(const char *const names[3], const char *name, int *value)
 {
     for (int i = 0; i < 3; i++)
@@ -21,9 +24,8 @@ static bool parse_name(const char *const names[3], const char *name, int *value)
 
 bool pair_boundary_parse(const char *name, enum pair_boundary *boundary)
 {
-    static const char *const names[3] = {"reencode", "skip", "error"};
     int value;
-    if (!parse_name(names, name, &value))
+    if (!parse_name(boundaries, name, &value))
         return false;
     *boundary = (enum pair_boundary)value;
     return true;
@@ -31,12 +33,21 @@ bool pair_boundary_parse(const char *name, enum pair_boundary *boundary)
 
 bool pair_overlong_parse(const char *name, enum pair_overlong *overlong)
 {
-    static const char *const names[3] = {"truncate", "skip", "error"};
     int value;
-    if (!parse_name(names, name, &value))
+    if (!parse_name(overlongs, name, &value))
         return false;
     *overlong = (enum pair_overlong)value;
     return true;
+}
+
+const char *pair_boundary_name(enum pair_boundary boundary)
+{
+    return boundaries[boundary];
+}
+
+const char *pair_overlong_name(enum pair_overlong overlong)
+{
+    return overlongs[overlong];
 }
 
 bool pair_context_init(struct pair_context *context, const struct eval_engine *engine,

@@ -64,5 +64,7 @@ bool pair_ids_init(struct pair_ids *pair, const struct eval_engine *engine,
 
 bool pair_boundary_parse(const char *name, enum pair_boundary *boundary);
 bool pair_overlong_parse(const char *name, enum pair_overlong *overlong);
+const char *pair_boundary_name(enum pair_boundary boundary);
+const char *pair_overlong_name(enum pair_overlong overlong);
 
 #endif

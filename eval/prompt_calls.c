@@ -264,7 +264,8 @@ static json_t *find_index(const json_t *value, json_t *const *args, size_t n_arg
         const char *at = memmem(text, json_string_length(value), json_string_value(args[0]),
                                 json_string_length(args[0]));
         if (at)
-            return prompt_kept(json_integer((json_int_t)python_length(text, (size_t)(at - text))), err);
+            return prompt_kept(json_integer((json_int_t)python_length(text, (size_t)(at - text))),
+                               err);
     }
     json_t *what = prompt_text(args[0], err);
     if (what)
@@ -382,13 +383,14 @@ static json_t *length(const json_t *value, json_t *const *args, size_t n_args,
 {
     (void)args, (void)n_args;
     if (json_is_array(value) || json_is_object(value))
-        return prompt_kept(json_integer((json_int_t)(json_is_array(value) ? json_array_size(value)
-                                                                   : json_object_size(value))),
-                    err);
+        return prompt_kept(
+            json_integer((json_int_t)(json_is_array(value) ? json_array_size(value)
+                                                           : json_object_size(value))),
+            err);
     return are_texts("length", value, NULL, 0, err)
                ? prompt_kept(json_integer((json_int_t)python_length(json_string_value(value),
-                                                             json_string_length(value))),
-                      err)
+                                                                    json_string_length(value))),
+                             err)
                : NULL;
 }
 

@@ -46,7 +46,8 @@ struct prompt_node *parser_node(struct prompt_parser *p, enum prompt_kind kind, 
 /* Takes over `value`. */
 struct prompt_node *parser_constant(struct prompt_parser *p, enum prompt_kind kind, json_t *value)
 {
-    struct prompt_node *n = prompt_kept(value, p->err) ? parser_node(p, kind, NULL, NULL, NULL) : NULL;
+    struct prompt_node *n =
+        prompt_kept(value, p->err) ? parser_node(p, kind, NULL, NULL, NULL) : NULL;
     if (n)
         n->value = value;
     else

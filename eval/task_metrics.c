@@ -236,6 +236,9 @@ static bool read_pipeline(struct task_config *config, const struct yaml_tree_nod
         return yaml_fail(entry, err, "more than %d filters found", ANSWER_MAX_PIPELINES);
     if (!task_text(name, "a name", &pipeline->name, err))
         return false;
+    if (strlen(pipeline->name) > ANSWER_MAX_NAME)
+        return yaml_fail(name, err, "a name of %zu bytes found, expected at most %d",
+                         strlen(pipeline->name), ANSWER_MAX_NAME);
     for (size_t i = 0; i < config->judge.n; i++)
         if (strcmp(config->judge.pipelines[i].name, pipeline->name) == 0)
             return yaml_fail(name, err, "filter '%.60s' found twice, expected names of their own",

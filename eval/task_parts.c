@@ -294,8 +294,8 @@ static json_t *join(const struct turns *t, size_t begin, struct rml_error *err)
     bool ok = true;
     for (size_t i = begin; ok && i < t->n; i++) {
         const struct turn *turn = &t->turns[i];
-        ok = append_bytes(&out, json_string_value(turn->content),
-                           json_string_length(turn->content), err) &&
+        ok = append_bytes(&out, json_string_value(turn->content), json_string_length(turn->content),
+                          err) &&
              (i + 1 == t->n || append_bytes(&out, turn->delimiter, strlen(turn->delimiter), err));
     }
     json_t *text = ok ? json_stringn(out.n > 0 ? out.data : "", out.n) : NULL;

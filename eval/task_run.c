@@ -61,8 +61,6 @@ void task_run_release(struct task_run *task)
 static json_t *settings_json(const struct task_run *task, const struct eval_engine *engine,
                              const struct task_options *options, size_t n_ctx)
 {
-    static const char *const boundaries[] = {"reencode", "skip", "error"};
-    static const char *const overlongs[] = {"truncate", "skip", "error"};
     const struct task_config *c = &task->config;
     json_t *json = eval_settings_json(engine, &options->options, &options->eval_options);
     json_t *own =
@@ -87,8 +85,9 @@ static json_t *settings_json(const struct task_run *task, const struct eval_engi
     } else {
         json_object_set_new(json, "delimiter", json_string(task->rules.delimiter));
         json_object_set_new(json, "boundary",
-                            json_string(boundaries[options->rules.pair.boundary]));
-        json_object_set_new(json, "overlong", json_string(overlongs[options->rules.pair.overlong]));
+                            json_string(pair_boundary_name(options->rules.pair.boundary)));
+        json_object_set_new(json, "overlong",
+                            json_string(pair_overlong_name(options->rules.pair.overlong)));
     }
     return json;
 }
