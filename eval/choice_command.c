@@ -83,12 +83,9 @@ error_t choice_command_parse(struct choice_command *command, int key, char *arg,
                                                    : DRAW_TICKETS;
         if (command->options.json && command->items_file && strcmp(command->items_file, "-") == 0)
             argp_error(state, "--json and --items - both want standard output");
-        chat_options_parse(&command->rules.chat, key, arg, state);
-        return eval_options_parse(&command->eval_options, key, arg, state);
+        return chat_command_parse(&command->rules.chat, &command->eval_options, key, arg, state);
     default:
-        if (chat_options_parse(&command->rules.chat, key, arg, state) == 0)
-            return 0;
-        return eval_options_parse(&command->eval_options, key, arg, state);
+        return chat_command_parse(&command->rules.chat, &command->eval_options, key, arg, state);
     }
 }
 

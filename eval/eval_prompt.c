@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/eval_options.h"
 #include "tools/cli/json_out.h"
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -19,9 +20,14 @@ error_t chat_options_parse(struct chat_options *options, int key, char *arg,
         options->is_chat = true;
         options->format_name = arg;
         return 0;
-    case CHAT_KEY_SYSTEM:
+    case CHAT_KEY_SYSTEM: {
+        json_t *text = json_string(arg); /* which has to be UTF-8 */
+        if (!text)
+            argp_error(state, "--system: text that is no UTF-8 found, expected UTF-8");
+        json_decref(text);
         options->system = arg;
         return 0;
+    }
     case CHAT_KEY_TURNS:
         options->as_turns = true;
         return 0;
@@ -34,6 +40,13 @@ error_t chat_options_parse(struct chat_options *options, int key, char *arg,
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+error_t chat_command_parse(struct chat_options *chat, struct eval_options *options, int key,
+                           char *arg, struct argp_state *state)
+{
+    bool is_taken = chat_options_parse(chat, key, arg, state) == 0;
+    return is_taken && key != ARGP_KEY_END ? 0 : eval_options_parse(options, key, arg, state);
 }
 
 bool chat_options_settle(struct chat_options *options, const struct eval_engine *engine,

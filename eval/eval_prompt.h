@@ -14,6 +14,8 @@
 #include "eval/eval_engine.h"
 #include "tools/cli/options.h"
 
+struct eval_options;
+
 struct chat_options {
     bool is_chat;
     const char *format_name;              /* NULL: recognised from the checkpoint's template */
@@ -46,6 +48,9 @@ enum { CHAT_KEY_CHAT = CLI_OWN_KEY + 0x300, CHAT_KEY_SYSTEM, CHAT_KEY_TURNS };
 /* Handles these keys, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN for any other key. */
 error_t chat_options_parse(struct chat_options *options, int key, char *arg,
                            struct argp_state *state);
+/* Handles eval_options_parse's keys, too. */
+error_t chat_command_parse(struct chat_options *chat, struct eval_options *options, int key,
+                           char *arg, struct argp_state *state);
 /* Finds the format. The engine has a tokenizer. */
 bool chat_options_settle(struct chat_options *options, const struct eval_engine *engine,
                          struct rml_error *err);

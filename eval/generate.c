@@ -167,12 +167,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "expected a checkpoint and a file of prompts");
         if (args->options.json && args->items_file && strcmp(args->items_file, "-") == 0)
             argp_error(state, "--json and --items - both want standard output");
-        chat_options_parse(&args->chat, key, arg, state);
-        return eval_options_parse(&args->eval_options, key, arg, state);
+        return chat_command_parse(&args->chat, &args->eval_options, key, arg, state);
     default:
-        if (chat_options_parse(&args->chat, key, arg, state) == 0)
-            return 0;
-        return eval_options_parse(&args->eval_options, key, arg, state);
+        return chat_command_parse(&args->chat, &args->eval_options, key, arg, state);
     }
 }
 

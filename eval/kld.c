@@ -105,9 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         sort_names(a, state);
         return eval_options_parse(&a->eval_options, key, arg, state);
     default:
-        return text_options_parse(&a->text, key, arg, state) == 0
-                   ? 0
-                   : eval_options_parse(&a->eval_options, key, arg, state);
+        return text_command_parse(&a->text, &a->eval_options, key, arg, state);
     }
 }
 

@@ -45,12 +45,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->n_files == 0)
             argp_error(state, "expected a checkpoint and at least one text file");
-        text_options_parse(&a->text, key, arg, state);
-        return eval_options_parse(&a->eval_options, key, arg, state);
+        return text_command_parse(&a->text, &a->eval_options, key, arg, state);
     default:
-        return text_options_parse(&a->text, key, arg, state) == 0
-                   ? 0
-                   : eval_options_parse(&a->eval_options, key, arg, state);
+        return text_command_parse(&a->text, &a->eval_options, key, arg, state);
     }
 }
 

@@ -333,10 +333,8 @@ static json_t *join(const json_t *value, json_t *const *args, size_t n_args, str
              append_text(&out, text, err);
         json_decref(text);
     }
-    json_t *joined = ok ? text_of(out.n > 0 ? out.data : "", out.n, err) : NULL;
-    rml_bytes_release(&out);
     json_decref(items);
-    return joined;
+    return prompt_text_of_bytes(ok, &out, err);
 }
 
 /* ' '.join(list): of texts only. */

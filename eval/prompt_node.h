@@ -51,6 +51,8 @@ struct json_t *prompt_value(const struct prompt_node *node, const struct json_t 
 
 /* The value itself; NULL is told of as memory that is exhausted, unless *err says more. */
 struct json_t *prompt_kept(struct json_t *value, struct rml_error *err);
+/* Bytes as text, `ok` telling whether they are whole; they are released. */
+struct json_t *prompt_text_of_bytes(bool ok, struct rml_bytes *bytes, struct rml_error *err);
 bool prompt_truth(const struct json_t *value);
 bool prompt_equal(const struct json_t *a, const struct json_t *b);
 /* str(value) */

@@ -243,14 +243,8 @@ json_t *prompt_template_render(const struct prompt_template *template, const jso
 {
     struct evaluation e = {.document = document, .err = err};
     struct rml_bytes out = {0};
-    json_t *text = NULL;
-    if (render(&e, template->first, &out)) {
-        text = json_stringn(out.n > 0 ? out.data : "", out.n);
-        if (!text)
-            rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a prompt");
-    }
-    rml_bytes_release(&out);
-    return text;
+    bool ok = render(&e, template->first, &out);
+    return prompt_text_of_bytes(ok, &out, err);
 }
 
 /* A list in one pair of braces is what its text would be read as again. */

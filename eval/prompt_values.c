@@ -29,6 +29,13 @@ json_t *prompt_kept(json_t *value, struct rml_error *err)
     return value;
 }
 
+json_t *prompt_text_of_bytes(bool ok, struct rml_bytes *bytes, struct rml_error *err)
+{
+    json_t *text = ok ? json_stringn(bytes->n > 0 ? bytes->data : "", bytes->n) : NULL;
+    rml_bytes_release(bytes);
+    return prompt_kept(text, err);
+}
+
 /* ---- Truth, equality ------------------------------------------------------------------------------ */
 
 static bool is_number(const json_t *value)

@@ -92,12 +92,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "expected a checkpoint and at least one task file");
         if (t->options.json && a->items_file && strcmp(a->items_file, "-") == 0)
             argp_error(state, "--json and --items - both want standard output");
-        chat_options_parse(&t->rules.chat, key, arg, state);
-        return eval_options_parse(&t->eval_options, key, arg, state);
+        return chat_command_parse(&t->rules.chat, &t->eval_options, key, arg, state);
     default:
-        if (chat_options_parse(&t->rules.chat, key, arg, state) == 0)
-            return 0;
-        return eval_options_parse(&t->eval_options, key, arg, state);
+        return chat_command_parse(&t->rules.chat, &t->eval_options, key, arg, state);
     }
 }
 

@@ -182,22 +182,18 @@ static void release_turns(struct turns *t)
 
 /* `prefix` and `suffix` with text between unless either has white space there; a missing one is
  * nothing. */
-static json_t *maybe_delimit(const char *prefix, json_t *suffix, const char *delimiter)
+static json_t *maybe_delimit(const char *prefix, const json_t *suffix, const char *delimiter,
+                             struct rml_error *err)
 {
     const char *text = suffix ? json_string_value(suffix) : "";
     size_t n_prefix = prefix ? strlen(prefix) : 0, n = suffix ? json_string_length(suffix) : 0;
     bool space = n_prefix == 0 || n == 0 || python_rstrip_nbytes(prefix, n_prefix) < n_prefix ||
                  python_leading_space_nbytes(text, n) > 0;
-    json_t *left = json_stringn(prefix ? prefix : "", n_prefix);
-    json_t *between = json_string(space ? "" : delimiter);
-    json_t *right = json_stringn(text, n);
-    json_t *head = prompt_binary("+", left, between, NULL);
-    json_t *joined = head ? prompt_binary("+", head, right, NULL) : NULL;
-    json_decref(left);
-    json_decref(between);
-    json_decref(right);
-    json_decref(head);
-    return joined;
+    struct rml_bytes out = {0};
+    bool ok = append_bytes(&out, prefix, n_prefix, err) &&
+              append_bytes(&out, delimiter, space ? 0 : strlen(delimiter), err) &&
+              append_bytes(&out, text, n, err);
+    return prompt_text_of_bytes(ok, &out, err);
 }
 
 /* The description of a document, behind the system message, opens the prompt. */
@@ -219,10 +215,10 @@ static bool add_system(const struct task_source *source, size_t doc, struct turn
             return data_fail(&source->docs->docs, doc, err, "the description is no text");
         }
     }
-    json_t *system = maybe_delimit(source->chat->system, description, c->fewshot_delimiter);
+    json_t *system = maybe_delimit(source->chat->system, description, c->fewshot_delimiter, err);
     json_decref(description);
     if (!system)
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a prompt");
+        return false;
     if (json_string_length(system) > 0)
         add(t, "system", system, "");
     else
@@ -298,9 +294,7 @@ static json_t *join(const struct turns *t, size_t begin, struct rml_error *err)
                           err) &&
              (i + 1 == t->n || append_bytes(&out, turn->delimiter, strlen(turn->delimiter), err));
     }
-    json_t *text = ok ? json_stringn(out.n > 0 ? out.data : "", out.n) : NULL;
-    rml_bytes_release(&out);
-    return text;
+    return prompt_text_of_bytes(ok, &out, err);
 }
 
 static bool add_message(json_t *messages, const char *role, json_t *content)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "eval/eval_options.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 
@@ -53,6 +54,13 @@ error_t text_options_parse(struct text_options *options, int key, char *arg,
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+error_t text_command_parse(struct text_options *text, struct eval_options *options, int key,
+                           char *arg, struct argp_state *state)
+{
+    bool is_taken = text_options_parse(text, key, arg, state) == 0;
+    return is_taken && key != ARGP_KEY_END ? 0 : eval_options_parse(options, key, arg, state);
 }
 
 static size_t default_n_ctx(enum protocol protocol, size_t n_context)

@@ -7,6 +7,7 @@
 #include "eval/windows.h"
 #include "tools/cli/options.h"
 
+struct eval_options;
 struct json_t;
 
 struct text_options {
@@ -53,6 +54,10 @@ enum {
 /* Handles these keys, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN for any other key. */
 error_t text_options_parse(struct text_options *options, int key, char *arg,
                            struct argp_state *state);
+
+/* Handles eval_options_parse's keys, too. */
+error_t text_command_parse(struct text_options *text, struct eval_options *options, int key,
+                           char *arg, struct argp_state *state);
 
 /*
  * Context and stride where they were not given: `ctx` (0: not given), else by protocol 512, the

@@ -164,4 +164,7 @@ check_run() {
     bad "mc_first.yaml: "
     printf 'include: mc_first.yaml\n' >mc_first.yaml
     bad "mc_first.yaml: line 1: 'mc_first.yaml' is included twice or by itself"
+    try rml-eval task "$TOY" "$TASKS/mc_first.yaml" --no-db --chat=chatml --system $'\xff'
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"--system: text that is no UTF-8 found, expected UTF-8"* ]]
 }
