@@ -12,8 +12,7 @@
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-error_t chat_options_parse(struct chat_options *options, int key, char *arg,
-                           struct argp_state *state)
+static error_t parse(struct chat_options *options, int key, char *arg, struct argp_state *state)
 {
     switch (key) {
     case CHAT_KEY_CHAT:
@@ -45,7 +44,7 @@ error_t chat_options_parse(struct chat_options *options, int key, char *arg,
 error_t chat_command_parse(struct chat_options *chat, struct eval_options *options, int key,
                            char *arg, struct argp_state *state)
 {
-    bool is_taken = chat_options_parse(chat, key, arg, state) == 0;
+    bool is_taken = parse(chat, key, arg, state) == 0;
     return is_taken && key != ARGP_KEY_END ? 0 : eval_options_parse(options, key, arg, state);
 }
 

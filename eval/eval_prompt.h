@@ -45,10 +45,8 @@ struct chat_options {
 
 enum { CHAT_KEY_CHAT = CLI_OWN_KEY + 0x300, CHAT_KEY_SYSTEM, CHAT_KEY_TURNS };
 
-/* Handles these keys, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN for any other key. */
-error_t chat_options_parse(struct chat_options *options, int key, char *arg,
-                           struct argp_state *state);
-/* Handles eval_options_parse's keys, too. */
+/* Handles these keys and those of eval_options_parse, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN
+ * for any other key. */
 error_t chat_command_parse(struct chat_options *chat, struct eval_options *options, int key,
                            char *arg, struct argp_state *state);
 /* Finds the format. The engine has a tokenizer. */
