@@ -48,6 +48,30 @@ static bool is_type(const json_t *json, const char *type)
     return strcmp(rmli_json_type(json), type) == 0;
 }
 
+/* The place of the object's type among n names, or n. */
+static size_t type_index(const json_t *json, const char *const *names, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !is_type(json, names[i]))
+        i++;
+    return i;
+}
+
+typedef bool read_part_fn(struct rml_tokenizer *t, const json_t *json, struct rml_error *err);
+
+/* Each part of a Sequence in order; `key` names their list. */
+static bool read_sequence(struct rml_tokenizer *t, const json_t *json, const char *key,
+                          read_part_fn *read_part, struct rml_error *err)
+{
+    const json_t *list = json_object_get(json, key);
+    if (!json_is_array(list))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list '%s'", key);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_part(t, json_array_get(list, i), err))
+            return false;
+    return true;
+}
+
 /* {"String": ...} or {"Regex": ...}, or a bare string. */
 static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *err)
 {
@@ -66,57 +90,50 @@ static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *e
 
 /* ---- Normalizers --------------------------------------------------------------------- */
 
-static bool read_content(const json_t *json, const char *key, struct rmli_normalizer *step,
-                         struct rml_error *err)
+/* A text that must be there, copied. `what` is the part that needs it. */
+static bool read_content(const json_t *json, const char *what, const char *key, char **content,
+                         size_t *nbytes, struct rml_error *err)
 {
-    const char *content = NULL;
-    if (!rmli_json_get_text(json, key, &content, &step->content_nbytes, err))
+    const char *text = NULL;
+    if (!rmli_json_get_text(json, key, &text, nbytes, err))
         return false;
-    if (!content)
-        return rmli_fail(err, RML_FORMAT, NULL, -1, "normalizer '%s' has no '%s'",
+    if (!text)
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "%s '%s' has no '%s'", what,
                          rmli_json_type(json), key);
-    step->content = rmli_copy(content, step->content_nbytes, err);
-    return step->content != NULL;
+    *content = rmli_copy(text, *nbytes, err);
+    return *content != NULL;
 }
 
 bool rmli_json_read_normalizer(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
 {
-    static const struct {
-        const char *type;
-        enum rmli_normalizer_kind kind;
-    } kinds[] = {{"NFC", RMLI_NORMALIZE_NFC},
-                 {"NFD", RMLI_NORMALIZE_NFD},
-                 {"NFKC", RMLI_NORMALIZE_NFKC},
-                 {"NFKD", RMLI_NORMALIZE_NFKD},
-                 {"Lowercase", RMLI_NORMALIZE_LOWERCASE},
-                 {"Replace", RMLI_NORMALIZE_REPLACE},
-                 {"Prepend", RMLI_NORMALIZE_PREPEND},
-                 {"Strip", RMLI_NORMALIZE_STRIP}};
+    static const char *const types[] = {[RMLI_NORMALIZE_NFC] = "NFC",
+                                        [RMLI_NORMALIZE_NFD] = "NFD",
+                                        [RMLI_NORMALIZE_NFKC] = "NFKC",
+                                        [RMLI_NORMALIZE_NFKD] = "NFKD",
+                                        [RMLI_NORMALIZE_LOWERCASE] = "Lowercase",
+                                        [RMLI_NORMALIZE_REPLACE] = "Replace",
+                                        [RMLI_NORMALIZE_PREPEND] = "Prepend",
+                                        [RMLI_NORMALIZE_STRIP] = "Strip"};
+    enum { N_TYPES = sizeof types / sizeof *types };
     if (!json || json_is_null(json))
         return true;
-    if (is_type(json, "Sequence")) {
-        const json_t *list = json_object_get(json, "normalizers");
-        if (!json_is_array(list))
-            return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'normalizers'");
-        for (size_t i = 0; i < json_array_size(list); i++)
-            if (!rmli_json_read_normalizer(t, json_array_get(list, i), err))
-                return false;
-        return true;
-    }
-    size_t k = 0;
-    while (k < sizeof kinds / sizeof *kinds && !is_type(json, kinds[k].type))
-        k++;
-    if (k == sizeof kinds / sizeof *kinds)
+    if (is_type(json, "Sequence"))
+        return read_sequence(t, json, "normalizers", rmli_json_read_normalizer, err);
+    size_t kind = type_index(json, types, N_TYPES);
+    if (kind == N_TYPES)
         return refuse_type("normalizer", json, err);
-    struct rmli_normalizer *step = rmli_pipeline_add_normalizer(&t->pipeline, kinds[k].kind, err);
+    struct rmli_normalizer *step =
+        rmli_pipeline_add_normalizer(&t->pipeline, (enum rmli_normalizer_kind)kind, err);
     if (!step)
         return false;
     switch (step->kind) {
     case RMLI_NORMALIZE_REPLACE:
         step->pattern = read_pattern(json, err);
-        return step->pattern && read_content(json, "content", step, err);
+        return step->pattern && read_content(json, "normalizer", "content", &step->content,
+                                             &step->content_nbytes, err);
     case RMLI_NORMALIZE_PREPEND:
-        return read_content(json, "prepend", step, err);
+        return read_content(json, "normalizer", "prepend", &step->content, &step->content_nbytes,
+                            err);
     case RMLI_NORMALIZE_STRIP:
         step->left = step->right = true;
         return rmli_json_get_flag(json, "strip_left", &step->left, err) &&
@@ -263,15 +280,9 @@ bool rmli_json_read_pretokenizer(struct rml_tokenizer *t, const json_t *json, st
 {
     if (!json || json_is_null(json))
         return true;
-    if (!is_type(json, "Sequence"))
-        return read_one(t, json, err);
-    const json_t *list = json_object_get(json, "pretokenizers");
-    if (!json_is_array(list))
-        return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'pretokenizers'");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!rmli_json_read_pretokenizer(t, json_array_get(list, i), err))
-            return false;
-    return true;
+    if (is_type(json, "Sequence"))
+        return read_sequence(t, json, "pretokenizers", rmli_json_read_pretokenizer, err);
+    return read_one(t, json, err);
 }
 
 /* ---- Decoders ----------------------------------------------------------------------------- */
@@ -288,33 +299,24 @@ static bool read_count(const json_t *json, const char *key, size_t *out, struct 
 
 bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
 {
-    static const struct {
-        const char *type;
-        enum rmli_decoder_kind kind;
-    } kinds[] = {{"ByteLevel", RMLI_DECODE_BYTELEVEL}, {"Metaspace", RMLI_DECODE_METASPACE},
-                 {"Replace", RMLI_DECODE_REPLACE},     {"ByteFallback", RMLI_DECODE_BYTE_FALLBACK},
-                 {"Fuse", RMLI_DECODE_FUSE},           {"Strip", RMLI_DECODE_STRIP}};
+    static const char *const types[] = {
+        [RMLI_DECODE_BYTELEVEL] = "ByteLevel", [RMLI_DECODE_METASPACE] = "Metaspace",
+        [RMLI_DECODE_REPLACE] = "Replace",     [RMLI_DECODE_BYTE_FALLBACK] = "ByteFallback",
+        [RMLI_DECODE_FUSE] = "Fuse",           [RMLI_DECODE_STRIP] = "Strip"};
+    enum { N_TYPES = sizeof types / sizeof *types };
     if (!json || json_is_null(json))
         return true;
     if (is_type(json, "Sequence")) {
-        const json_t *list = json_object_get(json, "decoders");
-        if (!json_is_array(list))
-            return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'decoders'");
         t->decoder.present = true;
-        for (size_t i = 0; i < json_array_size(list); i++)
-            if (!rmli_json_read_decoder(t, json_array_get(list, i), err))
-                return false;
-        return true;
+        return read_sequence(t, json, "decoders", rmli_json_read_decoder, err);
     }
-    size_t k = 0;
-    while (k < sizeof kinds / sizeof *kinds && !is_type(json, kinds[k].type))
-        k++;
-    if (k == sizeof kinds / sizeof *kinds)
+    size_t kind = type_index(json, types, N_TYPES);
+    if (kind == N_TYPES)
         return refuse_type("decoder", json, err);
-    struct rmli_decoder_step *step = rmli_decoder_add(&t->decoder, kinds[k].kind, err);
+    struct rmli_decoder_step *step =
+        rmli_decoder_add(&t->decoder, (enum rmli_decoder_kind)kind, err);
     if (!step)
         return false;
-    const char *content = NULL;
     switch (step->kind) {
     case RMLI_DECODE_METASPACE:
         return read_scheme(json, &step->scheme, err) &&
@@ -324,13 +326,9 @@ bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct 
                read_count(json, "start", &step->start, err) &&
                read_count(json, "stop", &step->stop, err);
     case RMLI_DECODE_REPLACE:
-        if (!(step->pattern = read_pattern(json, err)) ||
-            !rmli_json_get_text(json, "content", &content, &step->content_nbytes, err))
-            return false;
-        if (!content)
-            return rmli_fail(err, RML_FORMAT, NULL, -1, "decoder 'Replace' has no 'content'");
-        step->content = rmli_copy(content, step->content_nbytes, err);
-        return step->content != NULL;
+        step->pattern = read_pattern(json, err);
+        return step->pattern &&
+               read_content(json, "decoder", "content", &step->content, &step->content_nbytes, err);
     default:
         return true;
     }
@@ -413,13 +411,7 @@ bool rmli_json_read_postprocessor(struct rml_tokenizer *t, const json_t *json,
         return true; /* ByteLevel only moves offsets */
     if (is_type(json, "TemplateProcessing"))
         return read_template(t, json, err);
-    if (!is_type(json, "Sequence"))
-        return refuse_type("post-processor", json, err);
-    const json_t *list = json_object_get(json, "processors");
-    if (!json_is_array(list))
-        return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list 'processors'");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!rmli_json_read_postprocessor(t, json_array_get(list, i), err))
-            return false;
-    return true;
+    if (is_type(json, "Sequence"))
+        return read_sequence(t, json, "processors", rmli_json_read_postprocessor, err);
+    return refuse_type("post-processor", json, err);
 }

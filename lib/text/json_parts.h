@@ -1,8 +1,11 @@
 /*
  * The small parts of tokenizer.json, as trees: normalizer, pre_tokenizer, post_processor, decoder.
  *
- * Each `type` that is not known is refused by name, and so is each setting whose value would
- * change ids and that is not implemented.
+ * Refused by name, with RML_UNSUPPORTED: a `type`, behavior or prepend_scheme that is not known; a
+ * second ByteLevel, or Metaspace after one; a regular expression that pattern_translate.c does not
+ * take; a template whose `single` has sequence A other than once, or that makes more than
+ * RMLI_MAX_AFFIX tokens. A member of the wrong type, or a missing one that is needed, is
+ * RML_FORMAT. What cannot change the ids of one text is not read: trim_offsets, a template's `pair`.
  */
 #ifndef RML_TEXT_JSON_PARTS_H
 #define RML_TEXT_JSON_PARTS_H
@@ -16,7 +19,7 @@ bool rmli_json_read_normalizer(struct rml_tokenizer *t, const json_t *json, stru
 bool rmli_json_read_pretokenizer(struct rml_tokenizer *t, const json_t *json,
                                  struct rml_error *err);
 bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct rml_error *err);
-/* The vocabulary must be there: token texts become ids. */
+/* The vocabulary must be there: a template's ids have to lie in it. */
 bool rmli_json_read_postprocessor(struct rml_tokenizer *t, const json_t *json,
                                   struct rml_error *err);
 
