@@ -19,6 +19,12 @@
         .role = role_name, .piece = "", .refused = true                                            \
     }
 #define HEADER(role) "<|start_header_id|>" role "<|end_header_id|>\n\n"
+#define GEMMA(role, text) "<start_of_turn>" role "\n" text "<end_of_turn>\n"
+#define GEMMA_PROMPT "<start_of_turn>model\n"
+#define COMMAND_R(role, text)                                                                      \
+    "<|START_OF_TURN_TOKEN|><|" role "_TOKEN|>" text "<|END_OF_TURN_TOKEN|>"
+#define GRANITE(role) "<|start_of_role|>" role "<|end_of_role|>%c<|end_of_text|>\n"
+#define GRANITE_PROMPT "<|start_of_role|>assistant<|end_of_role|>"
 
 const struct rml_chat_format rmli_chat_formats[] = {
     /* ChatML and its siblings: any role, or those listed; a default system prompt or none. */
@@ -47,18 +53,18 @@ const struct rml_chat_format rmli_chat_formats[] = {
     {.name = "qwen3",
      .turns = {{.role = "system", .piece = CHATML},
                {.role = "user", .piece = CHATML},
-               {.role = "assistant", .piece = "<|im_start|>assistant\n%q<|im_end|>\n"}},
+               {.role = "assistant", .piece = CHATML_PROMPT "%q<|im_end|>\n"}},
      .prompt = CHATML_PROMPT},
     {.name = "qwq",
      .turns = {{.role = "system", .piece = CHATML},
                {.role = "user", .piece = CHATML},
-               {.role = "assistant", .piece = "<|im_start|>assistant\n%a<|im_end|>\n"}},
+               {.role = "assistant", .piece = CHATML_PROMPT "%a<|im_end|>\n"}},
      .prompt = CHATML_PROMPT "<think>\n</think>"},
     {.name = "yi-1.5",
      .system = RMLI_SYSTEM_TAKEN,
      .with_system = "%s",
      .turns = {LOST("system"),
-               {.role = "user", .piece = "<|im_start|>user\n%c<|im_end|>\n<|im_start|>assistant\n"},
+               {.role = "user", .piece = "<|im_start|>user\n%c<|im_end|>\n" CHATML_PROMPT},
                {.role = "assistant", .piece = "%c<|im_end|>\n"}}},
 
     /* Llama */
@@ -135,23 +141,20 @@ const struct rml_chat_format rmli_chat_formats[] = {
      .start = "%b",
      .system = RMLI_SYSTEM_REFUSED,
      .alternates = true,
-     .turns = {{.role = "assistant", .piece = "<start_of_turn>model\n%t<end_of_turn>\n"},
-               {.piece = "<start_of_turn>%r\n%t<end_of_turn>\n"}},
-     .prompt = "<start_of_turn>model\n"},
+     .turns = {{.role = "assistant", .piece = GEMMA("model", "%t")}, {.piece = GEMMA("%r", "%t")}},
+     .prompt = GEMMA_PROMPT},
     {.name = "gemma-no-bos",
      .system = RMLI_SYSTEM_REFUSED,
      .alternates = true,
-     .turns = {{.role = "assistant", .piece = "<start_of_turn>model\n%t<end_of_turn>\n"},
-               {.piece = "<start_of_turn>%r\n%t<end_of_turn>\n"}},
-     .prompt = "<start_of_turn>model\n"},
+     .turns = {{.role = "assistant", .piece = GEMMA("model", "%t")}, {.piece = GEMMA("%r", "%t")}},
+     .prompt = GEMMA_PROMPT},
     {.name = "gemma3",
      .start = "%b",
      .system = RMLI_SYSTEM_IN_FIRST,
-     .merged = "<start_of_turn>user\n%s\n\n%t<end_of_turn>\n",
+     .merged = GEMMA("user", "%s\n\n%t"),
      .alternates = true,
-     .turns = {{.role = "assistant", .piece = "<start_of_turn>model\n%t<end_of_turn>\n"},
-               {.piece = "<start_of_turn>%r\n%t<end_of_turn>\n"}},
-     .prompt = "<start_of_turn>model\n"},
+     .turns = {{.role = "assistant", .piece = GEMMA("model", "%t")}, {.piece = GEMMA("%r", "%t")}},
+     .prompt = GEMMA_PROMPT},
 
     /* Zephyr and Tulu: <|user|> and its like on a line of their own */
     {.name = "zephyr",
@@ -227,13 +230,11 @@ const struct rml_chat_format rmli_chat_formats[] = {
     {.name = "command-r",
      .start = "%b",
      .system = RMLI_SYSTEM_TAKEN,
-     .with_system = "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>%s<|END_OF_TURN_TOKEN|>",
+     .with_system = COMMAND_R("SYSTEM", "%s"),
      .alternates = true,
      .turns = {LOST("system"),
-               {.role = "user",
-                .piece = "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>%t<|END_OF_TURN_TOKEN|>"},
-               {.role = "assistant",
-                .piece = "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>%t<|END_OF_TURN_TOKEN|>"}},
+               {.role = "user", .piece = COMMAND_R("USER", "%t")},
+               {.role = "assistant", .piece = COMMAND_R("CHATBOT", "%t")}},
      .prompt = "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
     {.name = "deepseek-v2",
      .start = "%b",
@@ -245,15 +246,13 @@ const struct rml_chat_format rmli_chat_formats[] = {
      .turns = {{.role = "assistant_tool_call",
                 .piece =
                     "<|start_of_role|>assistant<|end_of_role|><|tool_call|>%c<|end_of_text|>\n"},
-               {.piece = "<|start_of_role|>%r<|end_of_role|>%c<|end_of_text|>\n"}},
-     .prompt = "<|start_of_role|>assistant<|end_of_role|>"},
+               {.piece = GRANITE("%r")}},
+     .prompt = GRANITE_PROMPT},
     {.name = "granite3.0",
-     .turns = {{.role = "system",
-                .piece = "<|start_of_role|>system<|end_of_role|>%c<|end_of_text|>\n"},
-               {.role = "user", .piece = "<|start_of_role|>user<|end_of_role|>%c<|end_of_text|>\n"},
-               {.role = "assistant",
-                .piece = "<|start_of_role|>assistant<|end_of_role|>%c<|end_of_text|>\n"}},
-     .prompt = "<|start_of_role|>assistant<|end_of_role|>"},
+     .turns = {{.role = "system", .piece = GRANITE("system")},
+               {.role = "user", .piece = GRANITE("user")},
+               {.role = "assistant", .piece = GRANITE("assistant")}},
+     .prompt = GRANITE_PROMPT},
     {.name = "monarch", .turns = {{.piece = "%b%r\n%c%e\n"}}, .prompt = "%bassistant\n"},
     {.name = "orion",
      .start = "%b",
