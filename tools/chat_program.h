@@ -53,6 +53,9 @@ bool chat_say(struct chat *chat, const char *text, size_t nbytes, struct rml_byt
 /* Forgets what was said; the system message stays. */
 void chat_reset(struct chat *chat);
 
+/* n a second; 0 for no time. */
+double chat_rate(size_t n, int64_t ns);
+
 /* "prompt 31 tokens (12 cached) ..." as a note on standard error. */
 void chat_note_stats(const struct chat *chat, const struct rml_generation_stats *stats);
 

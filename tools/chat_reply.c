@@ -125,7 +125,7 @@ bool chat_say(struct chat *chat, const char *text, size_t nbytes, struct rml_byt
 
 /* ---- Its figures --------------------------------------------------------------------------- */
 
-static double rate(size_t n, int64_t ns)
+double chat_rate(size_t n, int64_t ns)
 {
     return ns > 0 ? (double)n * 1e9 / (double)ns : 0;
 }
@@ -142,6 +142,6 @@ void chat_note_stats(const struct chat *chat, const struct rml_generation_stats 
                       : s->finish == RML_FINISH_CALLBACK ? ", stopped"
                                                          : "";
     cli_note("prompt %zu tokens at %.1f/s (and %zu cached), reply %zu at %.1f/s%s%s", s->n_run,
-             rate(s->n_run, s->prefill_ns), s->n_reused, s->n_generated,
-             rate(s->n_generated, s->decode_ns), draft, end);
+             chat_rate(s->n_run, s->prefill_ns), s->n_reused, s->n_generated,
+             chat_rate(s->n_generated, s->decode_ns), draft, end);
 }

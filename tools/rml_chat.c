@@ -1,11 +1,10 @@
 /*
  * rml-chat: a conversation with a checkpoint.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chat_program.h"
+#include "tools/cli/byte_input.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
@@ -134,45 +133,15 @@ static const struct argp argp = {
 
 /* ---- One answer ------------------------------------------------------------------------ */
 
-/* The text of -p: to be freed; NULL on failure. */
-static char *read_prompt(const char *text, size_t *nbytes, struct rml_error *err)
+static bool read_prompt(const char *text, struct rml_bytes *out, struct rml_error *err)
 {
-    char *data = NULL;
-    if (strcmp(text, "-") != 0) {
-        *nbytes = strlen(text);
-        data = strdup(text);
-        if (!data)
-            rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the text");
-        return data;
-    }
-    size_t capacity = 0, n = 0, got = 1;
-    while (got > 0) {
-        if (n == capacity) {
-            char *grown = realloc(data, capacity = 2 * capacity + (1 << 16));
-            if (!grown) {
-                rmli_fail(err, RML_NO_MEMORY, "standard input", -1, "no memory for %zu bytes",
-                          capacity);
-                free(data);
-                return NULL;
-            }
-            data = grown;
-        }
-        got = fread(data + n, 1, capacity - n, stdin);
-        n += got;
-    }
-    if (ferror(stdin)) {
-        rmli_fail(err, RML_IO, "standard input", -1, "cannot read: %s", strerror(errno));
-        free(data);
-        return NULL;
-    }
+    if (strcmp(text, "-") != 0)
+        return cli_bytes_append(out, text, strlen(text), err);
+    if (!cli_read_stdin(out, err))
+        return false;
     /* As when it is typed, the newline that ends the last line is no part of it. */
-    *nbytes = n - (n > 0 && data[n - 1] == '\n');
-    return data;
-}
-
-static double rate(size_t n, int64_t ns)
-{
-    return ns > 0 ? (double)n * 1e9 / (double)ns : 0;
+    out->n -= out->n > 0 && out->data[out->n - 1] == '\n';
+    return true;
 }
 
 static void print_json(const struct chat *chat, const struct rml_bytes *reply,
@@ -185,8 +154,8 @@ static void print_json(const struct chat *chat, const struct rml_bytes *reply,
         cli_json_text(chat->format ? rml_chat_format_name(chat->format) : NULL), "stop_id",
         (int)s->stop_id, "n_prompt", (json_int_t)s->n_run, "n_cached", (json_int_t)s->n_reused,
         "n_generated", (json_int_t)s->n_generated, "prefill_tokens_per_second",
-        cli_json_real(rate(s->n_run, s->prefill_ns)), "decode_tokens_per_second",
-        cli_json_real(rate(s->n_generated, s->decode_ns)), "n_drafted",
+        cli_json_real(chat_rate(s->n_run, s->prefill_ns)), "decode_tokens_per_second",
+        cli_json_real(chat_rate(s->n_generated, s->decode_ns)), "n_drafted",
         drafted ? json_integer((json_int_t)s->n_drafted) : json_null(), "n_accepted",
         drafted ? json_integer((json_int_t)s->n_accepted) : json_null());
     cli_json_print(document, 9);
@@ -196,22 +165,23 @@ static void print_json(const struct chat *chat, const struct rml_bytes *reply,
 static int answer(struct chat *chat, const char *text, bool json)
 {
     struct rml_error err = RML_ERROR_INIT;
-    size_t nbytes = 0;
-    struct rml_bytes reply = {0};
+    struct rml_bytes prompt = {0}, reply = {0};
     struct rml_generation_stats stats;
-    char *prompt = read_prompt(text, &nbytes, &err);
+    bool ok = read_prompt(text, &prompt, &err);
     if (json)
         chat->stream = NULL;
-    bool ok = prompt && chat_say(chat, prompt, nbytes, &reply, &stats, &err);
+    ok = ok && chat_say(chat, prompt.data, prompt.n, &reply, &stats, &err);
     if (chat->stream && reply.n > 0 && reply.data[reply.n - 1] != '\n')
         chat_print(chat->stream, "\n", 1);
     if (ok && json)
         print_json(chat, &reply, &stats);
     if (ok)
         chat_note_stats(chat, &stats);
-    free(prompt);
+    rml_bytes_release(&prompt);
     rml_bytes_release(&reply);
-    return !ok ? cli_error(&err) : cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
+    if (!ok)
+        return cli_error_or_interrupted(&err);
+    return cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
 }
 
 int main(int argc, char **argv)

@@ -14,15 +14,6 @@ struct arguments {
     bool metadata, verify;
 };
 
-static int fail(const struct rml_error *err)
-{
-    if (err->code == RML_CANCELLED && cli_interrupted()) {
-        cli_error_line(err);
-        return cli_interrupted_code();
-    }
-    return cli_error(err);
-}
-
 /* The first finding as the error line of the program; the document holds them all. */
 static void say_finding(const struct rml_checkpoint *cp, const json_t *verification)
 {
@@ -46,7 +37,7 @@ static int inspect_one(const struct rml_checkpoint *cp, const struct arguments *
         .ctx = common->ctx, .metadata = args->metadata, .verify = args->verify};
     json_t *document = inspect_document(cp, &settings, pool, &err);
     if (!document)
-        return fail(&err);
+        return cli_error_or_interrupted(&err);
     if (common->json)
         cli_json_print(document, 9);
     else
@@ -65,7 +56,7 @@ static int inspect_two(const struct rml_checkpoint *a, const struct rml_checkpoi
     struct rml_error err = RML_ERROR_INIT;
     json_t *differences = inspect_compare(a, b, pool, &err);
     if (!differences)
-        return fail(&err);
+        return cli_error_or_interrupted(&err);
     bool equal = json_is_true(json_object_get(differences, "equal"));
     if (common->json)
         cli_json_print(differences, 9);

@@ -1,7 +1,6 @@
 /*
  * rml-quantize: a checkpoint as one GGUF file with its matrices in another type.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -210,12 +209,5 @@ int main(int argc, char **argv)
         check_free(&args, &err) ? rml_checkpoint_open(args.job.input, &err) : NULL;
     bool ok = cp && quantize(&args, &common, cp, &run, &err);
     rml_checkpoint_close(cp);
-    int code = CLI_PASS;
-    if (!ok && err.code == RML_CANCELLED && cli_interrupted()) {
-        cli_error_line(&err);
-        code = cli_interrupted_code();
-    } else if (!ok) {
-        code = cli_error(&err);
-    }
-    return quantize_run_end(&run, code);
+    return quantize_run_end(&run, ok ? CLI_PASS : cli_error_or_interrupted(&err));
 }

@@ -2,7 +2,6 @@
  * rml-tokenize: text to ids and back, with the tokenizer of a checkpoint.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "tokenize.h"
+#include "tools/cli/byte_input.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/options.h"
@@ -38,18 +38,8 @@ bool tokenize_decode(const struct tokenize_job *job, const struct rml_ids *ids,
 
 static bool read_all(const struct arguments *args, struct rml_bytes *out, struct rml_error *err)
 {
-    if (args->text)
-        return tokenize_append(out, args->text, strlen(args->text), err);
-    static char piece[1 << 16];
-    for (;;) {
-        size_t n = fread(piece, 1, sizeof piece, stdin);
-        if (!tokenize_append(out, piece, n, err))
-            return false;
-        if (n == sizeof piece)
-            continue;
-        return !ferror(stdin) ||
-               rmli_fail(err, RML_IO, "standard input", -1, "cannot read: %s", strerror(errno));
-    }
+    return args->text ? cli_bytes_append(out, args->text, strlen(args->text), err)
+                      : cli_read_stdin(out, err);
 }
 
 static bool is_separator(char c)
@@ -345,5 +335,7 @@ int main(int argc, char **argv)
     }
     rml_thread_pool_destroy(pool);
     rml_tokenizer_destroy(tokenizer);
-    return !ok ? cli_error(&err) : cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
+    if (!ok)
+        return cli_error_or_interrupted(&err);
+    return cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
 }

@@ -13,9 +13,6 @@ struct tokenize_job {
     bool parse_special;
 };
 
-/* The bytes appended grow by doubling; out of memory is an error. */
-bool tokenize_append(struct rml_bytes *out, const void *data, size_t nbytes, struct rml_error *err);
-
 bool tokenize_encode(const struct tokenize_job *job, const char *text, size_t nbytes,
                      struct rml_ids *out, struct rml_error *err);
 bool tokenize_decode(const struct tokenize_job *job, const struct rml_ids *ids,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tokenize.h"
+#include "tools/cli/byte_input.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/options.h"
 
@@ -43,27 +44,11 @@ struct batch {
     size_t n_scanned; /* bytes at the beginning of the input in which there is no newline */
 };
 
-bool tokenize_append(struct rml_bytes *out, const void *data, size_t nbytes, struct rml_error *err)
-{
-    if (nbytes > out->capacity - out->n) {
-        size_t capacity = 2 * out->capacity + nbytes + 64;
-        char *grown = realloc(out->data, capacity);
-        if (!grown)
-            return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu bytes", capacity);
-        out->data = grown;
-        out->capacity = capacity;
-    }
-    if (nbytes)
-        memcpy(out->data + out->n, data, nbytes);
-    out->n += nbytes;
-    return true;
-}
-
 /* ---- One line ------------------------------------------------------------------- */
 
 static int append_chunk(const char *data, size_t nbytes, void *user)
 {
-    return tokenize_append(user, data, nbytes, NULL) ? 0 : -1;
+    return cli_bytes_append(user, data, nbytes, NULL) ? 0 : -1;
 }
 
 /* The decimal digits of an id, which is not negative, from the end of `number` backwards. (Of the
@@ -78,7 +63,7 @@ static char *digits_before(char *end, int32_t id)
 
 static bool write_ids(struct rml_bytes *out, const struct rml_ids *ids, struct rml_error *err)
 {
-    bool ok = tokenize_append(out, "[", 1, err);
+    bool ok = cli_bytes_append(out, "[", 1, err);
     char number[16], *end = number + sizeof number;
     for (size_t i = 0; ok && i < ids->n; i++) {
         char *begin = digits_before(end, ids->ids[i]);
@@ -86,9 +71,9 @@ static bool write_ids(struct rml_bytes *out, const struct rml_ids *ids, struct r
             *--begin = ' ';
             *--begin = ',';
         }
-        ok = tokenize_append(out, begin, (size_t)(end - begin), err);
+        ok = cli_bytes_append(out, begin, (size_t)(end - begin), err);
     }
-    return ok && tokenize_append(out, "]\n", 2, err);
+    return ok && cli_bytes_append(out, "]\n", 2, err);
 }
 
 static bool encode_value(const struct tokenize_job *job, const json_t *value, struct rml_bytes *out,
@@ -135,7 +120,7 @@ static bool decode_value(const struct tokenize_job *job, const json_t *value, st
     if (ok) {
         json_t *string = cli_json_bytes(text.data, text.n);
         ok = string && json_dump_callback(string, append_chunk, out, JSON_ENCODE_ANY) == 0 &&
-             tokenize_append(out, "\n", 1, NULL);
+             cli_bytes_append(out, "\n", 1, NULL);
         json_decref(string);
         if (!ok)
             rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a text of %zu bytes", text.n);
@@ -290,7 +275,7 @@ static bool read_some(struct batch *batch, bool *ended, struct rml_error *err)
             *ended = true;
             return true;
         }
-        if (!tokenize_append(&batch->input, piece, (size_t)n, err))
+        if (!cli_bytes_append(&batch->input, piece, (size_t)n, err))
             return false;
         n_new += (size_t)n;
     } while (n_new < BATCH_NBYTES && more_is_there());
@@ -304,7 +289,7 @@ bool tokenize_lines(const struct tokenize_job *job, struct rml_thread_pool *pool
     bool ended = false, ok = true;
     if (text) {
         ended = true;
-        ok = tokenize_append(&batch.input, text, strlen(text), err) &&
+        ok = cli_bytes_append(&batch.input, text, strlen(text), err) &&
              do_lines(&batch, pool, true, err);
     }
     while (ok && !ended && !cli_interrupted())

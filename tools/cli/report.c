@@ -69,6 +69,14 @@ int cli_error(const struct rml_error *err)
     return CLI_ERROR;
 }
 
+int cli_error_or_interrupted(const struct rml_error *err)
+{
+    if (err->code != RML_CANCELLED || !cli_interrupted())
+        return cli_error(err);
+    cli_error_line(err);
+    return cli_interrupted_code();
+}
+
 int cli_fail(enum rml_code code, const char *file, const char *format, ...)
 {
     char message[1024];

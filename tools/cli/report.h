@@ -26,6 +26,10 @@ void cli_report_setup(bool json, int verbosity);
  */
 int cli_error(const struct rml_error *err);
 
+/* The same for work that a signal may have ended: RML_CANCELLED after SIGINT or SIGTERM is only the
+ * line, and the exit code is cli_interrupted_code(). */
+int cli_error_or_interrupted(const struct rml_error *err);
+
 /* Only the line: for one of several things that could not be done, told of in the program's own
  * document. */
 void cli_error_line(const struct rml_error *err);
