@@ -71,27 +71,30 @@ static inline void rmli_kv_quantize_group(float *scale, int8_t *q, const float *
         q[i] = has_values ? (int8_t)lrintf(x[i] * inverse) : 0;
 }
 
-static inline void rmli_kv_store_i8(uint8_t *row, const float *x, size_t head_dim)
+/* As `store` of kernels.h. */
+static inline void rmli_kv_store_i8(void *row, const float *x, size_t head_dim)
 {
+    char *bytes = row;
     size_t group = rmli_kv_group(head_dim), n_groups = head_dim / group;
     int8_t *q = (int8_t *)row + n_groups * sizeof(float);
     for (size_t g = 0; g < n_groups; g++) {
         float scale;
         rmli_kv_quantize_group(&scale, q + g * group, x + g * group, group);
-        memcpy(row + g * sizeof scale, &scale, sizeof scale);
+        memcpy(bytes + g * sizeof scale, &scale, sizeof scale);
     }
     memset(q + head_dim, 0, (4 - head_dim % 4) % 4); /* no byte of a row is undefined */
 }
 
-static inline void rmli_kv_store_f16(uint8_t *row, const float *x, size_t head_dim)
+static inline void rmli_kv_store_f16(void *row, const float *x, size_t head_dim)
 {
+    char *bytes = row;
     for (size_t d = 0; d < head_dim; d++) {
         uint16_t half = rmli_f16_from_f32(x[d]);
-        memcpy(row + d * sizeof half, &half, sizeof half);
+        memcpy(bytes + d * sizeof half, &half, sizeof half);
     }
 }
 
-static inline void rmli_kv_store_f32(uint8_t *row, const float *x, size_t head_dim)
+static inline void rmli_kv_store_f32(void *row, const float *x, size_t head_dim)
 {
     memcpy(row, x, head_dim * sizeof *x);
 }

@@ -161,25 +161,10 @@ static void merge_ref(float *a_max, float *a_sum, float *a_out, float b_max, flo
         a_out[d] = a_out[d] * a_factor + b_out[d] * b_factor;
 }
 
-static void store_f32_ref(void *row, const float *x, size_t head_dim)
-{
-    rmli_kv_store_f32(row, x, head_dim);
-}
-
-static void store_f16_ref(void *row, const float *x, size_t head_dim)
-{
-    rmli_kv_store_f16(row, x, head_dim);
-}
-
-static void store_i8_ref(void *row, const float *x, size_t head_dim)
-{
-    rmli_kv_store_i8(row, x, head_dim);
-}
-
 const struct rmli_attention_kernels rmli_attention_ref = {
     .scores = {scores_f32_ref, scores_f16_ref, scores_i8_ref},
     .softmax = softmax_ref,
     .values = {values_f32_ref, values_f16_ref, values_i8_ref},
     .merge = merge_ref,
-    .store = {store_f32_ref, store_f16_ref, store_i8_ref},
+    .store = {rmli_kv_store_f32, rmli_kv_store_f16, rmli_kv_store_i8},
 };

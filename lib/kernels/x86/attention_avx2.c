@@ -90,11 +90,6 @@ static void merge_avx2(float *a_max, float *a_sum, float *a_out, float b_max, fl
         to[d] = to[d] * a_factor + b_out[d] * b_factor;
 }
 
-static void store_f32_avx2(void *row, const float *x, size_t head_dim)
-{
-    rmli_kv_store_f32(row, x, head_dim);
-}
-
 static void store_f16_avx2(void *row, const float *x, size_t head_dim)
 {
     uint8_t *to = row;
@@ -149,5 +144,5 @@ const struct rmli_attention_kernels rmli_attention_avx2 = {
     .softmax = softmax_avx2,
     .values = {rmli_values_f32_avx2, rmli_values_f16_avx2, rmli_values_i8_avx2},
     .merge = merge_avx2,
-    .store = {store_f32_avx2, store_f16_avx2, store_i8_avx2},
+    .store = {rmli_kv_store_f32, store_f16_avx2, store_i8_avx2},
 };
