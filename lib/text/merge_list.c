@@ -138,32 +138,38 @@ static void confirm_long(struct batch *batch, const struct rmli_vocabulary *v)
 }
 
 /* A merge of which no keys were made: it is long, or not of the alphabet. */
-static void find_directly(const struct rmli_vocabulary *v, const struct rmli_merge_text *m,
-                          struct lookup l[N_KEYS])
+static bool find_directly(const struct rmli_vocabulary *v, const struct rmli_merge_text *m,
+                          struct lookup l[N_KEYS], struct rml_error *err)
 {
-    size_t nbytes = (size_t)m->left_nbytes + m->right_nbytes;
-    char *both = rmli_alloc(nbytes, 1, NULL);
-    l[0].id = rmli_vocabulary_find_model_text(v, m->left, m->left_nbytes);
-    l[1].id = rmli_vocabulary_find_model_text(v, m->right, m->right_nbytes);
-    if (both && l[0].id >= 0 && l[1].id >= 0) {
-        memcpy(both, m->left, m->left_nbytes);
-        memcpy(both + m->left_nbytes, m->right, m->right_nbytes);
-        l[2].id = rmli_vocabulary_find_model_text(v, both, nbytes);
-    }
-    rmli_free(both);
+    char *key = rmli_alloc((size_t)m->left_nbytes + m->right_nbytes, 1, err);
+    if (!key)
+        return false;
+    int64_t left = rmli_vocabulary_key(v, m->left, m->left_nbytes, key);
+    char *right_key = key + (left < 0 ? 0 : left);
+    int64_t right = rmli_vocabulary_key(v, m->right, m->right_nbytes, right_key);
+    if (left >= 0)
+        l[0].id = rmli_vocabulary_find(v, key, (size_t)left);
+    if (right >= 0)
+        l[1].id = rmli_vocabulary_find(v, right_key, (size_t)right);
+    if (left >= 0 && right >= 0)
+        l[2].id = rmli_vocabulary_find(v, key, (size_t)(left + right));
+    rmli_free(key);
+    return true;
 }
 
-static void confirm(struct batch *batch, const struct rmli_vocabulary *v,
-                    const struct rmli_merge_text *merges, const struct rmli_bpe *bpe)
+static bool confirm(struct batch *batch, const struct rmli_vocabulary *v,
+                    const struct rmli_merge_text *merges, const struct rmli_bpe *bpe,
+                    struct rml_error *err)
 {
     confirm_long(batch, v);
     for (size_t i = 0; i < batch->n; i++) {
         struct lookup *l = batch->lookups[i];
-        if (!l[0].key)
-            find_directly(v, &merges[i], l);
+        if (!l[0].key && !find_directly(v, &merges[i], l, err))
+            return false;
         __builtin_prefetch(
             &bpe->merges[rmli_merge_hash(rmli_merge_key(l[0].id, l[1].id)) & bpe->merge_mask], 1);
     }
+    return true;
 }
 
 static bool fail_merge(const struct rmli_merge_text *m, const struct lookup l[N_KEYS], size_t place,
@@ -176,9 +182,9 @@ static bool fail_merge(const struct rmli_merge_text *m, const struct lookup l[N_
                      which != 0 ? (int)m->right_nbytes % 200 : 0, m->right);
 }
 
-/* *bad is the place of the first merge, and of the one that fails. */
+/* `begin` is the place of the batch's first merge. */
 static bool insert(const struct batch *batch, struct rmli_bpe *bpe,
-                   const struct rmli_merge_text *merges, bool lenient, size_t *bad,
+                   const struct rmli_merge_text *merges, bool lenient, size_t begin,
                    struct rml_error *err)
 {
     for (size_t i = 0; i < batch->n; i++) {
@@ -187,15 +193,14 @@ static bool insert(const struct batch *batch, struct rmli_bpe *bpe,
             if (!rmli_bpe_add_merge(bpe, l[0].id, l[1].id, l[2].id, err))
                 return false;
         } else if (!lenient) {
-            *bad += i;
-            return fail_merge(&merges[i], l, *bad, err);
+            return fail_merge(&merges[begin + i], l, begin + i, err);
         }
     }
     return true;
 }
 
 bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges, size_t n,
-                     bool lenient, size_t *bad, struct rml_error *err)
+                     bool lenient, struct rml_error *err)
 {
     const struct rmli_vocabulary *v = bpe->vocabulary;
     struct batch *batch = rmli_alloc(1, sizeof *batch, err);
@@ -206,10 +211,9 @@ bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges,
         batch->n = n - begin < BATCH ? n - begin : BATCH;
         prepare(batch, v, merges + begin);
         find_candidates(batch, v);
-        confirm(batch, v, merges + begin, bpe);
+        ok = confirm(batch, v, merges + begin, bpe, err);
         batch->last = batch->lookups[batch->n - 1][2].id;
-        *bad = begin;
-        ok = insert(batch, bpe, merges + begin, lenient, bad, err);
+        ok = ok && insert(batch, bpe, merges, lenient, begin, err);
     }
     rmli_free(batch);
     return ok;

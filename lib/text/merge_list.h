@@ -20,10 +20,10 @@ struct rmli_merge_text {
 
 /*
  * Adds n merges, in order, to a model by rank that was initialised for them. A merge whose sides or
- * result are no tokens of the model is left out when `lenient`; else the call fails, and
- * *bad is its place.
+ * result are no tokens of the model is left out when `lenient`; else it is RML_FORMAT, and the
+ * message has its place and text.
  */
 bool rmli_merges_add(struct rmli_bpe *bpe, const struct rmli_merge_text *merges, size_t n,
-                     bool lenient, size_t *bad, struct rml_error *err);
+                     bool lenient, struct rml_error *err);
 
 #endif

@@ -197,14 +197,14 @@ static bool read_merges(struct reader *r)
 {
     enum { CHUNK = 4096 };
     const uint8_t *cursor = r->merges->data;
-    size_t n = (size_t)r->merges->nelems, bad;
+    size_t n = (size_t)r->merges->nelems;
     struct rmli_merge_text *texts = rmli_alloc(CHUNK, sizeof *texts, r->err);
     bool ok = texts && rmli_bpe_init(&r->t->pipeline.bpe, &r->t->vocabulary, false, n, r->err);
     for (size_t begin = 0; ok && begin < n; begin += CHUNK) {
         size_t n_texts = n - begin < CHUNK ? n - begin : CHUNK;
         for (size_t i = 0; ok && i < n_texts; i++)
             ok = split_merge(r, rmli_gguf_next_string(&cursor), begin + i, &texts[i]);
-        ok = ok && rmli_merges_add(&r->t->pipeline.bpe, texts, n_texts, true, &bad, r->err);
+        ok = ok && rmli_merges_add(&r->t->pipeline.bpe, texts, n_texts, true, r->err);
     }
     rmli_free(texts);
     return ok;

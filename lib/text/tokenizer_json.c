@@ -294,9 +294,8 @@ static bool read_model(struct reader *r)
 static bool build_bpe(struct reader *r)
 {
     struct rmli_bpe *bpe = &r->t->pipeline.bpe;
-    size_t bad;
     if (!rmli_bpe_init(bpe, &r->t->vocabulary, false, r->n_merges, r->c.err) ||
-        !rmli_merges_add(bpe, r->merges, r->n_merges, false, &bad, r->c.err))
+        !rmli_merges_add(bpe, r->merges, r->n_merges, false, r->c.err))
         return false;
     bpe->byte_fallback = r->byte_fallback;
     bpe->fuse_unk = r->fuse_unk;
