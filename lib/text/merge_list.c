@@ -172,14 +172,20 @@ static bool confirm(struct batch *batch, const struct rmli_vocabulary *v,
     return true;
 }
 
+/* Of a text in a message. */
+static int shown_nbytes(uint32_t nbytes)
+{
+    return nbytes < 200 ? (int)nbytes : 200;
+}
+
 static bool fail_merge(const struct rmli_merge_text *m, const struct lookup l[N_KEYS], size_t place,
                        struct rml_error *err)
 {
     int which = l[0].id < 0 ? 0 : l[1].id < 0 ? 1 : 2;
     return rmli_fail(err, RML_FORMAT, NULL, (int64_t)m->offset,
                      "merge %zu has '%.*s%.*s', which is no token", place,
-                     which != 1 ? (int)m->left_nbytes % 200 : 0, m->left,
-                     which != 0 ? (int)m->right_nbytes % 200 : 0, m->right);
+                     which != 1 ? shown_nbytes(m->left_nbytes) : 0, m->left,
+                     which != 0 ? shown_nbytes(m->right_nbytes) : 0, m->right);
 }
 
 /* `begin` is the place of the batch's first merge. */
