@@ -9,6 +9,8 @@
  *     config.json;
  *   - the tokenizer's EOS;
  *   - with a chat format, the special token that it writes after an assistant's message.
+ *
+ * Thread rule: stateless.
  */
 #ifndef RML_GENERATE_STOP_IDS_H
 #define RML_GENERATE_STOP_IDS_H
@@ -16,8 +18,9 @@
 #include "files/checkpoint.h"
 #include "text/chat.h"
 
-/* Appends them, each once, ascending from where `out` ended. `format` may be NULL. RML_FORMAT for
- * an id that is no number or outside the tokenizer's vocabulary; on failure `out` is as it was. */
+/* Appends them, each once, ascending from where `out` ended; rml_ids_release releases it. `format`
+ * may be NULL. RML_FORMAT for an id that is no number or outside the tokenizer's vocabulary; on
+ * failure `out` is as it was. */
 bool rml_stop_ids(const struct rml_checkpoint *cp, const struct rml_tokenizer *tokenizer,
                   const struct rml_chat_format *format, struct rml_ids *out, struct rml_error *err);
 

@@ -4,6 +4,8 @@
  *
  * Strict: what rml would have to ignore (tool calls, lists of content parts, any other key) is
  * refused by name.
+ *
+ * Thread rule: a conversation belongs to one thread at a time.
  */
 #ifndef RML_TEXT_CHAT_JSON_H
 #define RML_TEXT_CHAT_JSON_H
