@@ -21,152 +21,44 @@ struct value_pass {
     size_t value_nbytes;
 };
 
-/* The passes: out += weight * value, accumulators kept over all keys. Each does as
- * many dimensions as it can from d on, and returns where it stopped. */
-RMLI_INLINE size_t add_4_rows(const struct value_pass *p, size_t d, load_fn *load,
-                              struct prefetch *prefetch)
+/*
+ * The passes: out += weight * value, accumulators kept over all keys. Each does as many dimensions
+ * as it can from d on, and returns where it stopped. Both counts are constants where this is
+ * inlined, so that the arrays are registers; rows * vectors accumulators, with the vectors of a
+ * value and one weight, have to fit in 16.
+ */
+RMLI_INLINE size_t add_in_registers(const struct value_pass *p, size_t n_rows, size_t n_vectors,
+                                    size_t d, load_fn *load, struct prefetch *prefetch)
 {
     struct prefetch ahead = *prefetch;
-    size_t nbytes = p->value_nbytes;
-    for (; d + 16 <= p->dims.end; d += 16) {
-        float *o0 = p->out + d, *o1 = o0 + p->head_dim, *o2 = o1 + p->head_dim;
-        float *o3 = o2 + p->head_dim;
-        __m256 s00 = _mm256_loadu_ps(o0), s01 = _mm256_loadu_ps(o0 + 8);
-        __m256 s10 = _mm256_loadu_ps(o1), s11 = _mm256_loadu_ps(o1 + 8);
-        __m256 s20 = _mm256_loadu_ps(o2), s21 = _mm256_loadu_ps(o2 + 8);
-        __m256 s30 = _mm256_loadu_ps(o3), s31 = _mm256_loadu_ps(o3 + 8);
-        const uint8_t *value = p->values + p->span.begin * nbytes;
+    for (; d + 8 * n_vectors <= p->dims.end; d += 8 * n_vectors) {
+        float *out = p->out + d;
+        __m256 sum[4][4], x[4];
+        RMLI_UNROLL
+        for (size_t r = 0; r < n_rows; r++)
+            RMLI_UNROLL
+        for (size_t v = 0; v < n_vectors; v++)
+            sum[r][v] = _mm256_loadu_ps(out + r * p->head_dim + 8 * v);
+        const uint8_t *value = p->values + p->span.begin * p->value_nbytes;
         const float *weight = p->weights + p->span.begin, *end = p->weights + p->span.end;
-        for (; weight < end; weight++, value += nbytes) {
+        for (; weight < end; weight++, value += p->value_nbytes) {
             prefetch_step(&ahead);
-            __m256 x0 = load(value, d), x1 = load(value, d + 8);
-            __m256 w = _mm256_broadcast_ss(weight);
-            s00 = _mm256_fmadd_ps(w, x0, s00);
-            s01 = _mm256_fmadd_ps(w, x1, s01);
-            w = _mm256_broadcast_ss(weight + BLOCK);
-            s10 = _mm256_fmadd_ps(w, x0, s10);
-            s11 = _mm256_fmadd_ps(w, x1, s11);
-            w = _mm256_broadcast_ss(weight + 2 * BLOCK);
-            s20 = _mm256_fmadd_ps(w, x0, s20);
-            s21 = _mm256_fmadd_ps(w, x1, s21);
-            w = _mm256_broadcast_ss(weight + 3 * BLOCK);
-            s30 = _mm256_fmadd_ps(w, x0, s30);
-            s31 = _mm256_fmadd_ps(w, x1, s31);
+            RMLI_UNROLL
+            for (size_t v = 0; v < n_vectors; v++)
+                x[v] = load(value, d + 8 * v);
+            RMLI_UNROLL
+            for (size_t r = 0; r < n_rows; r++) {
+                __m256 w = _mm256_broadcast_ss(weight + r * BLOCK);
+                RMLI_UNROLL
+                for (size_t v = 0; v < n_vectors; v++)
+                    sum[r][v] = _mm256_fmadd_ps(w, x[v], sum[r][v]);
+            }
         }
-        _mm256_storeu_ps(o0, s00);
-        _mm256_storeu_ps(o0 + 8, s01);
-        _mm256_storeu_ps(o1, s10);
-        _mm256_storeu_ps(o1 + 8, s11);
-        _mm256_storeu_ps(o2, s20);
-        _mm256_storeu_ps(o2 + 8, s21);
-        _mm256_storeu_ps(o3, s30);
-        _mm256_storeu_ps(o3 + 8, s31);
-    }
-    *prefetch = ahead;
-    return d;
-}
-
-RMLI_INLINE size_t add_3_rows(const struct value_pass *p, size_t d, load_fn *load,
-                              struct prefetch *prefetch)
-{
-    struct prefetch ahead = *prefetch;
-    size_t nbytes = p->value_nbytes;
-    for (; d + 16 <= p->dims.end; d += 16) {
-        float *o0 = p->out + d, *o1 = o0 + p->head_dim, *o2 = o1 + p->head_dim;
-        __m256 s00 = _mm256_loadu_ps(o0), s01 = _mm256_loadu_ps(o0 + 8);
-        __m256 s10 = _mm256_loadu_ps(o1), s11 = _mm256_loadu_ps(o1 + 8);
-        __m256 s20 = _mm256_loadu_ps(o2), s21 = _mm256_loadu_ps(o2 + 8);
-        const uint8_t *value = p->values + p->span.begin * nbytes;
-        const float *weight = p->weights + p->span.begin, *end = p->weights + p->span.end;
-        for (; weight < end; weight++, value += nbytes) {
-            prefetch_step(&ahead);
-            __m256 x0 = load(value, d), x1 = load(value, d + 8);
-            __m256 w = _mm256_broadcast_ss(weight);
-            s00 = _mm256_fmadd_ps(w, x0, s00);
-            s01 = _mm256_fmadd_ps(w, x1, s01);
-            w = _mm256_broadcast_ss(weight + BLOCK);
-            s10 = _mm256_fmadd_ps(w, x0, s10);
-            s11 = _mm256_fmadd_ps(w, x1, s11);
-            w = _mm256_broadcast_ss(weight + 2 * BLOCK);
-            s20 = _mm256_fmadd_ps(w, x0, s20);
-            s21 = _mm256_fmadd_ps(w, x1, s21);
-        }
-        _mm256_storeu_ps(o0, s00);
-        _mm256_storeu_ps(o0 + 8, s01);
-        _mm256_storeu_ps(o1, s10);
-        _mm256_storeu_ps(o1 + 8, s11);
-        _mm256_storeu_ps(o2, s20);
-        _mm256_storeu_ps(o2 + 8, s21);
-    }
-    *prefetch = ahead;
-    return d;
-}
-
-RMLI_INLINE size_t add_2_rows(const struct value_pass *p, size_t d, load_fn *load,
-                              struct prefetch *prefetch)
-{
-    struct prefetch ahead = *prefetch;
-    size_t nbytes = p->value_nbytes;
-    for (; d + 32 <= p->dims.end; d += 32) {
-        float *o0 = p->out + d, *o1 = o0 + p->head_dim;
-        __m256 s00 = _mm256_loadu_ps(o0), s01 = _mm256_loadu_ps(o0 + 8);
-        __m256 s02 = _mm256_loadu_ps(o0 + 16), s03 = _mm256_loadu_ps(o0 + 24);
-        __m256 s10 = _mm256_loadu_ps(o1), s11 = _mm256_loadu_ps(o1 + 8);
-        __m256 s12 = _mm256_loadu_ps(o1 + 16), s13 = _mm256_loadu_ps(o1 + 24);
-        const uint8_t *value = p->values + p->span.begin * nbytes;
-        const float *weight = p->weights + p->span.begin, *end = p->weights + p->span.end;
-        for (; weight < end; weight++, value += nbytes) {
-            prefetch_step(&ahead);
-            __m256 w0 = _mm256_broadcast_ss(weight), w1 = _mm256_broadcast_ss(weight + BLOCK);
-            __m256 x = load(value, d);
-            s00 = _mm256_fmadd_ps(w0, x, s00);
-            s10 = _mm256_fmadd_ps(w1, x, s10);
-            x = load(value, d + 8);
-            s01 = _mm256_fmadd_ps(w0, x, s01);
-            s11 = _mm256_fmadd_ps(w1, x, s11);
-            x = load(value, d + 16);
-            s02 = _mm256_fmadd_ps(w0, x, s02);
-            s12 = _mm256_fmadd_ps(w1, x, s12);
-            x = load(value, d + 24);
-            s03 = _mm256_fmadd_ps(w0, x, s03);
-            s13 = _mm256_fmadd_ps(w1, x, s13);
-        }
-        _mm256_storeu_ps(o0, s00);
-        _mm256_storeu_ps(o0 + 8, s01);
-        _mm256_storeu_ps(o0 + 16, s02);
-        _mm256_storeu_ps(o0 + 24, s03);
-        _mm256_storeu_ps(o1, s10);
-        _mm256_storeu_ps(o1 + 8, s11);
-        _mm256_storeu_ps(o1 + 16, s12);
-        _mm256_storeu_ps(o1 + 24, s13);
-    }
-    *prefetch = ahead;
-    return d;
-}
-
-RMLI_INLINE size_t add_1_row(const struct value_pass *p, size_t d, load_fn *load,
-                             struct prefetch *prefetch)
-{
-    struct prefetch ahead = *prefetch;
-    size_t nbytes = p->value_nbytes;
-    for (; d + 32 <= p->dims.end; d += 32) {
-        float *o = p->out + d;
-        __m256 s0 = _mm256_loadu_ps(o), s1 = _mm256_loadu_ps(o + 8);
-        __m256 s2 = _mm256_loadu_ps(o + 16), s3 = _mm256_loadu_ps(o + 24);
-        const uint8_t *value = p->values + p->span.begin * nbytes;
-        const float *weight = p->weights + p->span.begin, *end = p->weights + p->span.end;
-        for (; weight < end; weight++, value += nbytes) {
-            prefetch_step(&ahead);
-            __m256 w = _mm256_broadcast_ss(weight);
-            s0 = _mm256_fmadd_ps(w, load(value, d), s0);
-            s1 = _mm256_fmadd_ps(w, load(value, d + 8), s1);
-            s2 = _mm256_fmadd_ps(w, load(value, d + 16), s2);
-            s3 = _mm256_fmadd_ps(w, load(value, d + 24), s3);
-        }
-        _mm256_storeu_ps(o, s0);
-        _mm256_storeu_ps(o + 8, s1);
-        _mm256_storeu_ps(o + 16, s2);
-        _mm256_storeu_ps(o + 24, s3);
+        RMLI_UNROLL
+        for (size_t r = 0; r < n_rows; r++)
+            RMLI_UNROLL
+        for (size_t v = 0; v < n_vectors; v++)
+            _mm256_storeu_ps(out + r * p->head_dim + 8 * v, sum[r][v]);
     }
     *prefetch = ahead;
     return d;
@@ -192,18 +84,18 @@ RMLI_INLINE void add_rest(const struct value_pass *p, size_t n_rows, size_t d, l
 /* A function of its own for each shape and type: inlined into one they would leave
  * the compiler too few registers. */
 typedef void value_pass_fn(const struct value_pass *p, struct prefetch *prefetch);
-#define VALUE_PASS(n_rows, rows, dtype)                                                            \
+#define VALUE_PASS(n_rows, n_vectors, rows, dtype)                                                 \
     static __attribute__((noinline)) void add_##rows##_##dtype(const struct value_pass *p,         \
                                                                struct prefetch *prefetch)          \
     {                                                                                              \
-        size_t d = add_##rows(p, p->dims.begin, load_##dtype, prefetch);                           \
+        size_t d = add_in_registers(p, n_rows, n_vectors, p->dims.begin, load_##dtype, prefetch);  \
         add_rest(p, n_rows, d, load_##dtype);                                                      \
     }
 #define VALUE_PASSES(dtype)                                                                        \
-    VALUE_PASS(1, 1_row, dtype)                                                                    \
-    VALUE_PASS(2, 2_rows, dtype)                                                                   \
-    VALUE_PASS(3, 3_rows, dtype)                                                                   \
-    VALUE_PASS(4, 4_rows, dtype)
+    VALUE_PASS(1, 4, 1_row, dtype)                                                                 \
+    VALUE_PASS(2, 4, 2_rows, dtype)                                                                \
+    VALUE_PASS(3, 2, 3_rows, dtype)                                                                \
+    VALUE_PASS(4, 2, 4_rows, dtype)
 VALUE_PASSES(f32)
 VALUE_PASSES(f16)
 VALUE_PASSES(i8)
