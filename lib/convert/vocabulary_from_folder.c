@@ -27,7 +27,7 @@ enum { MAX_JSON_NBYTES = 512 << 20 };
 struct vocabulary {
     const struct rml_conversion *c;
     struct rml_tokenizer *tokenizer;
-    json_t *root, *config; /* tokenizer.json; tokenizer_config.json or NULL */
+    json_t *root, *config; /* tokenizer.json; tokenizer_config.json, or empty */
     bool bytelevel;
     const char *pre;
 
@@ -73,17 +73,11 @@ static bool open_vocabulary(struct vocabulary *v)
     v->root = rmli_json_load_file(path, MAX_JSON_NBYTES, v->err);
     if (!v->root)
         return false;
-    v->config = json_object();
     if (file_exists(v->c, "tokenizer_config.json", path, sizeof path)) {
-        /* model_max_length may be 10^30, which is no integer of ours; the reader of the
-         * tokenizer has looked at the file already */
-        json_error_t error;
-        json_decref(v->config);
-        v->config = json_load_file(path, JSON_DECODE_INT_AS_REAL, &error);
-        if (!v->config)
-            return rmli_fail(v->err, RML_FORMAT, path, error.position, "not valid JSON: %s",
-                             error.text);
+        v->config = rmli_json_load_file_in_reals(path, MAX_JSON_NBYTES, v->err);
+        return v->config != NULL;
     }
+    v->config = json_object();
     return v->config || fail(v, RML_NO_MEMORY, "no memory for the vocabulary");
 }
 
@@ -198,37 +192,35 @@ static bool add_model_tokens(struct vocabulary *v)
     return true;
 }
 
-/* Added tokens, with the ids that our own reader gives them. */
+/* With the id that our own reader gives it. */
+static bool add_added_token(struct vocabulary *v, const json_t *token)
+{
+    const json_t *content = json_object_get(token, "content");
+    const char *text = json_string_value(content);
+    size_t n = json_string_length(content);
+    int32_t id = n ? rml_tokenizer_find(v->tokenizer, text, n) : -1;
+    if (id < 0 || v->types[id] == UNKNOWN)
+        return true;
+    bool special = json_is_true(json_object_get(token, "special")) || looks_special(text, n);
+    struct rmli_gguf_string shown =
+        special ? (struct rmli_gguf_string){text, n} : without_marks(v, text, n);
+    return shown.data && set_token(v, id, shown, special ? CONTROL : USER_DEFINED);
+}
+
+/* Those of tokenizer.json, and those that only tokenizer_config.json has. */
 static bool add_added_tokens(struct vocabulary *v)
 {
     size_t i;
-    json_t *token, *added = json_object_get(v->root, "added_tokens");
-    json_t *decoder = json_object_get(v->config, "added_tokens_decoder");
     const char *key;
-    json_array_foreach(added, i, token)
+    json_t *token;
+    json_array_foreach(json_object_get(v->root, "added_tokens"), i, token)
     {
-        const char *text = json_string_value(json_object_get(token, "content"));
-        size_t n = json_string_length(json_object_get(token, "content"));
-        int32_t id = n ? rml_tokenizer_find(v->tokenizer, text, n) : -1;
-        if (id < 0 || v->types[id] == UNKNOWN)
-            continue;
-        bool special = json_is_true(json_object_get(token, "special")) || looks_special(text, n);
-        struct rmli_gguf_string shown =
-            special ? (struct rmli_gguf_string){text, n} : without_marks(v, text, n);
-        if (!shown.data || !set_token(v, id, shown, special ? CONTROL : USER_DEFINED))
+        if (!add_added_token(v, token))
             return false;
     }
-    json_object_foreach(decoder, key, token)
+    json_object_foreach(json_object_get(v->config, "added_tokens_decoder"), key, token)
     {
-        const char *text = json_string_value(json_object_get(token, "content"));
-        size_t n = json_string_length(json_object_get(token, "content"));
-        int32_t id = n ? rml_tokenizer_find(v->tokenizer, text, n) : -1;
-        if (id < 0 || (uint64_t)id >= v->n || v->types[id] == UNKNOWN)
-            continue;
-        bool special = json_is_true(json_object_get(token, "special")) || looks_special(text, n);
-        struct rmli_gguf_string shown =
-            special ? (struct rmli_gguf_string){text, n} : without_marks(v, text, n);
-        if (!shown.data || !set_token(v, id, shown, special ? CONTROL : USER_DEFINED))
+        if (!add_added_token(v, token))
             return false;
     }
     return true;
@@ -328,7 +320,9 @@ static bool add_merges(struct vocabulary *v, struct rmli_gguf_writer *w)
 /* Minus the rank of the first merge that makes a token; tokens that no merge makes come last. */
 static bool rank_tokens(struct vocabulary *v)
 {
-    json_t *merges = json_object_get(json_object_get(v->root, "model"), "merges");
+    const json_t *model = json_object_get(v->root, "model");
+    const json_t *merges = json_object_get(model, "merges"),
+                 *vocab = json_object_get(model, "vocab");
     size_t n = json_array_size(merges);
     struct rmli_gguf_string left, right;
     for (size_t i = 0; i < v->n; i++)
@@ -342,9 +336,7 @@ static bool rank_tokens(struct vocabulary *v)
         memcpy(text, left.data, left.nbytes);
         memcpy(text + left.nbytes, right.data, right.nbytes);
         text[left.nbytes + right.nbytes] = 0;
-        const json_t *id =
-            json_object_getn(json_object_get(json_object_get(v->root, "model"), "vocab"), text,
-                             left.nbytes + right.nbytes);
+        const json_t *id = json_object_getn(vocab, text, left.nbytes + right.nbytes);
         if (json_is_integer(id) && json_integer_value(id) >= 0 &&
             (uint64_t)json_integer_value(id) < v->n && v->types[json_integer_value(id)] == NORMAL)
             v->scores[json_integer_value(id)] = -(float)i;

@@ -7,7 +7,7 @@
 
 #include "base/mapped_file.h"
 
-json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_error *err)
+static json_t *load(const char *path, size_t max_nbytes, size_t flags, struct rml_error *err)
 {
     struct rmli_mapped_file file;
     if (!rmli_mapped_file_init(&file, path, err))
@@ -21,7 +21,7 @@ json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_erro
     } else {
         json_error_t why;
         value = json_loadb((const char *)file.data, file.nbytes,
-                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | flags, &why);
         if (!value)
             rmli_fail(
                 err, json_error_code(&why) == json_error_out_of_memory ? RML_NO_MEMORY : RML_FORMAT,
@@ -30,4 +30,14 @@ json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_erro
     }
     rmli_mapped_file_release(&file);
     return value;
+}
+
+json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_error *err)
+{
+    return load(path, max_nbytes, 0, err);
+}
+
+json_t *rmli_json_load_file_in_reals(const char *path, size_t max_nbytes, struct rml_error *err)
+{
+    return load(path, max_nbytes, JSON_DECODE_INT_AS_REAL, err);
 }

@@ -14,4 +14,9 @@ struct json_t;
  * the byte offset of a syntax error. */
 struct json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_error *err);
 
+/* The same with all numbers as doubles: tokenizer_config.json's model_max_length is often 10^30,
+ * which is no integer of 64 bits. */
+struct json_t *rmli_json_load_file_in_reals(const char *path, size_t max_nbytes,
+                                            struct rml_error *err);
+
 #endif

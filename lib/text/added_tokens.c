@@ -5,6 +5,14 @@
 
 #include "text/unicode.h"
 
+int rmli_added_token_compare(const void *left, const void *right)
+{
+    const struct rmli_added_token *a = *(const struct rmli_added_token *const *)left,
+                                  *b = *(const struct rmli_added_token *const *)right;
+    int order = memcmp(a->content, b->content, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
+    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+}
+
 bool rmli_added_list_init(struct rmli_added_list *list, const struct rmli_added_token *tokens,
                           size_t n, struct rml_error *err)
 {

@@ -20,6 +20,9 @@ struct rmli_added_token {
     size_t n_put_before; /* bytes of `content` that a normalizer puts before a text */
 };
 
+/* The order of their contents, for qsort and bsearch over pointers to tokens. */
+int rmli_added_token_compare(const void *left, const void *right);
+
 struct rmli_added_list {
     struct rmli_trie trie;           /* ids are places in `tokens` */
     uint64_t first_bytes[4];         /* bits: bytes that some token begins with */

@@ -83,14 +83,11 @@ static inline size_t max_symbols(const struct rmli_bpe *bpe, size_t nbytes)
 /* The tokens of an unknown character's bytes; 0 when there are none. */
 static size_t fall_back(const struct rmli_bpe *bpe, const char *text, size_t length, int32_t ids[4])
 {
-    char alphabet[2];
+    char alphabet[4];
     if (!bpe->byte_fallback)
         return 0;
     if (bpe->vocabulary->bytelevel) {
-        uint32_t code_point = rmli_bytelevel_code_point((uint8_t)*text);
-        length = code_point < 0x80 ? 1 : 2;
-        alphabet[0] = (char)(length == 1 ? code_point : 0xc0 | code_point >> 6);
-        alphabet[1] = (char)(0x80 | (code_point & 0x3f));
+        length = rmli_utf8_encode(rmli_bytelevel_code_point((uint8_t)*text), alphabet);
         text = alphabet;
     }
     for (size_t k = 0; k < length; k++)

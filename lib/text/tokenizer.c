@@ -48,14 +48,6 @@ struct special_contents {
     size_t n;
 };
 
-static int compare_contents(const void *left, const void *right)
-{
-    const struct rmli_added_token *a = *(const struct rmli_added_token *const *)left,
-                                  *b = *(const struct rmli_added_token *const *)right;
-    int order = memcmp(a->content, b->content, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
-    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
-}
-
 static bool special_contents_init(struct special_contents *special,
                                   const struct rmli_added_token *tokens, size_t n,
                                   struct rml_error *err)
@@ -65,7 +57,7 @@ static bool special_contents_init(struct special_contents *special,
         if (tokens[i].special)
             special->tokens[special->n++] = &tokens[i];
     if (special->n > 1)
-        qsort(special->tokens, special->n, sizeof *special->tokens, compare_contents);
+        qsort(special->tokens, special->n, sizeof *special->tokens, rmli_added_token_compare);
     return special->tokens != NULL;
 }
 
@@ -74,7 +66,7 @@ static bool is_special_content(const struct special_contents *special, const cha
 {
     const struct rmli_added_token wanted = {.content = text, .nbytes = nbytes}, *key = &wanted;
     return special->n > 0 &&
-           bsearch(&key, special->tokens, special->n, sizeof key, compare_contents) != NULL;
+           bsearch(&key, special->tokens, special->n, sizeof key, rmli_added_token_compare) != NULL;
 }
 
 bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_token *tokens,

@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "files/content_hash.h"
+#include "files/json_file.h"
 #include "text/json_parts.h"
 #include "text/tokenizer_json.h"
 
@@ -77,15 +78,6 @@ bool rmli_added_tokens_read(struct rmli_added_tokens *list, const json_t *json,
     return true;
 }
 
-static int compare_contents(const void *left, const void *right)
-{
-    const struct rmli_added_token *a = *(struct rmli_added_token *const *)left,
-                                  *b = *(struct rmli_added_token *const *)right;
-    size_t common = a->nbytes < b->nbytes ? a->nbytes : b->nbytes;
-    int order = memcmp(a->content, b->content, common);
-    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
-}
-
 bool rmli_added_tokens_merge(struct rmli_added_tokens *list, const struct rmli_added_tokens *more,
                              enum rmli_known_token known_token, struct rml_error *err)
 {
@@ -98,11 +90,11 @@ bool rmli_added_tokens_merge(struct rmli_added_tokens *list, const struct rmli_a
     for (size_t i = 0; ok && i < n; i++)
         known[i] = &list->tokens[i];
     if (ok && n > 1)
-        qsort(known, n, sizeof *known, compare_contents);
+        qsort(known, n, sizeof *known, rmli_added_token_compare);
     for (size_t i = 0; ok && i < more->n; i++) {
         const struct rmli_added_token *token = &more->tokens[i];
         struct rmli_added_token **found =
-            n > 0 ? bsearch(&token, known, n, sizeof *known, compare_contents) : NULL;
+            n > 0 ? bsearch(&token, known, n, sizeof *known, rmli_added_token_compare) : NULL;
         is_new[i] = !found;
         if (found && known_token == RMLI_KNOWN_IS_SPECIAL) {
             (*found)->special = true;
@@ -256,31 +248,10 @@ static bool read_chat_template(const json_t *json, char **out, struct rml_error 
     return !text || *out;
 }
 
-/* Like rmli_json_load_file, but integers become doubles: model_max_length is often 10^30. */
-static json_t *load(const char *path, struct rml_error *err)
-{
-    struct rmli_mapped_file file;
-    if (!rmli_mapped_file_init(&file, path, err))
-        return NULL;
-    json_error_t why = {.position = -1};
-    json_t *json = NULL;
-    if (file.nbytes > MAX_CONFIG_NBYTES)
-        rmli_fail(err, RML_FORMAT, path, -1, "the file has %zu bytes, expected at most %d",
-                  file.nbytes, MAX_CONFIG_NBYTES);
-    else if (!(json = json_loadb(file.data ? (const char *)file.data : "", file.nbytes,
-                                 JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why)))
-        rmli_fail(err,
-                  json_error_code(&why) == json_error_out_of_memory ? RML_NO_MEMORY : RML_FORMAT,
-                  path, why.position, "not valid JSON: %s (line %d, column %d)", why.text, why.line,
-                  why.column);
-    rmli_mapped_file_release(&file);
-    return json;
-}
-
 bool rmli_tokenizer_config_read(struct rmli_tokenizer_config *config, const char *path,
                                 struct rmli_arena *strings, struct rml_error *err)
 {
-    json_t *json = load(path, err);
+    json_t *json = rmli_json_load_file_in_reals(path, MAX_CONFIG_NBYTES, err);
     if (!json)
         return false;
     struct rml_error inner = RML_ERROR_INIT;
