@@ -123,8 +123,8 @@ static bool store_pairs(const struct task_report *report, struct eval_run *run,
 {
     static const char *const metrics[] = {"acc", "loglik"};
     const struct choice_requests *requests = &report->task->choices;
-    struct store_eval_doc *docs = calloc(requests->n, sizeof *docs);
-    double(*values)[2] = calloc(requests->n, sizeof *values);
+    struct store_eval_doc *docs = calloc(requests->n_slots + 1, sizeof *docs);
+    double(*values)[2] = calloc(requests->n_slots + 1, sizeof *values);
     bool ok = (docs && values) ||
               rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store the figures");
     size_t n = 0;
