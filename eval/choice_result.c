@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/group_blocks.h"
 #include "eval/python_text.h"
-#include "eval/standard_errors.h"
 #include "tools/cli/json_out.h"
 
 static const char *const metric_names[N_CHOICE_METRICS] = {
@@ -93,25 +93,27 @@ static void pick(struct choice_outcome *outcome, const struct choice_result *res
 
 /* ---- Accuracies ---------------------------------------------------------------------------- */
 
-/* Items of one group are a block, each without a group is one of its own; the number of blocks. */
-static size_t make_blocks(const struct choice_result *result, const struct choice_items *items,
-                          enum choice_metric metric, struct block *blocks, json_t *index)
+static bool compute_accuracy(struct choice_result *result, const struct choice_items *items,
+                             enum choice_metric metric, struct rml_error *err)
 {
-    size_t n = 0;
-    json_object_clear(index);
-    for (size_t i = 0; i < result->n; i++) {
-        const struct choice_item *item = &items->items[result->outcomes[i].slots->item];
-        const json_t *known = item->group ? json_object_get(index, item->group) : NULL;
-        size_t at = known ? (size_t)json_integer_value(known) : n++;
-        if (!known) {
-            blocks[at] = (struct block){0};
-            if (item->group)
-                json_object_set_new_nocheck(index, item->group, json_integer((json_int_t)at));
-        }
-        blocks[at].sum += result->outcomes[i].right[metric];
-        blocks[at].size += 1;
+    struct grouped_value *values = calloc(result->n + 1, sizeof *values);
+    struct block *blocks = NULL;
+    size_t n_blocks;
+    if (!values)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the outcomes");
+    for (size_t i = 0; i < result->n; i++)
+        values[i] =
+            (struct grouped_value){.group = items->items[result->outcomes[i].slots->item].group,
+                                   .value = result->outcomes[i].right[metric],
+                                   .size = 1};
+    bool ok = group_blocks(values, result->n, &blocks, &n_blocks, err);
+    if (ok) {
+        result->mean[metric] = block_ratio(blocks, n_blocks);
+        result->standard_error[metric] = block_standard_error(blocks, n_blocks);
     }
-    return n;
+    free(blocks);
+    free(values);
+    return ok;
 }
 
 bool choice_result_init(struct choice_result *result, const struct choice_items *items,
@@ -120,14 +122,8 @@ bool choice_result_init(struct choice_result *result, const struct choice_items 
 {
     *result = (struct choice_result){0};
     result->outcomes = calloc(requests->n_slots + 1, sizeof *result->outcomes);
-    struct block *blocks = calloc(requests->n_slots + 1, sizeof *blocks);
-    json_t *index = json_object();
-    if (!result->outcomes || !blocks || !index) {
-        choice_result_release(result);
-        free(blocks);
-        json_decref(index);
+    if (!result->outcomes)
         return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the outcomes");
-    }
     for (int m = 0; m <= CHOICE_ACC_TOKEN; m++)
         result->has[m] = true;
     result->has[CHOICE_ACC_MUTUAL_INFO] = mutual_info;
@@ -142,16 +138,12 @@ bool choice_result_init(struct choice_result *result, const struct choice_items 
         pick(outcome, result, &items->items[slots->item], &requests->requests[slots->first],
              &scores->scores[slots->first]);
     }
-    for (int m = 0; m < N_CHOICE_METRICS; m++) {
-        if (!result->has[m])
-            continue;
-        size_t n_blocks = make_blocks(result, items, (enum choice_metric)m, blocks, index);
-        result->mean[m] = block_ratio(blocks, n_blocks);
-        result->standard_error[m] = block_standard_error(blocks, n_blocks);
-    }
-    free(blocks);
-    json_decref(index);
-    return true;
+    bool ok = true;
+    for (int m = 0; ok && m < N_CHOICE_METRICS; m++)
+        ok = !result->has[m] || compute_accuracy(result, items, (enum choice_metric)m, err);
+    if (!ok)
+        choice_result_release(result);
+    return ok;
 }
 
 void choice_result_release(struct choice_result *result)

@@ -36,7 +36,7 @@ struct choice_result {
     double mean[N_CHOICE_METRICS], standard_error[N_CHOICE_METRICS];
 };
 
-/* All sums in order of the items. Standard errors are clustered where items have groups. */
+/* No bit depends on the order of the items. Standard errors are clustered where items have groups. */
 bool choice_result_init(struct choice_result *result, const struct choice_items *items,
                         const struct choice_requests *requests, const struct eval_scores *scores,
                         bool mutual_info, bool hellaswag, struct rml_error *err);

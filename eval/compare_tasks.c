@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "eval/compare_checks.h"
+#include "eval/exact_sum.h"
+#include "eval/group_blocks.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -70,17 +72,6 @@ static bool choose_metric(struct task_comparison *t, const char *asked, const ch
 
 /* ---- Blocks ------------------------------------------------------------------------------------- */
 
-/* The block of `key`, or a new one for NULL. */
-static struct block *block_of(struct task_comparison *t, json_t *index, const char *key)
-{
-    const json_t *known = key ? json_object_get(index, key) : NULL;
-    if (known)
-        return &t->blocks[json_integer_value(known)];
-    if (key)
-        json_object_set_new_nocheck(index, key, json_integer((json_int_t)t->n_blocks));
-    return &t->blocks[t->n_blocks++];
-}
-
 /* Pairs of windows: blocks are documents, or windows of a single one. */
 static const char *window_block(const json_t *pairs, const json_t *pair)
 {
@@ -94,13 +85,10 @@ static const char *window_block(const json_t *pairs, const json_t *pair)
 static bool add_up(struct task_comparison *t, const json_t *pairs, struct rml_error *err)
 {
     t->n = json_array_size(pairs);
-    t->blocks = calloc(t->n + 1, sizeof *t->blocks);
-    json_t *index = json_object();
-    if (!t->blocks || !index) {
-        json_decref(index);
+    struct grouped_value *differences = calloc(t->n + 1, sizeof *differences);
+    if (!differences)
         return no_memory(err);
-    }
-    double sum_a = 0, sum_b = 0, size = 0;
+    struct exact_sum sum_a = {0}, sum_b = {0}, size = {0};
     t->is_binary = t->kind == COMPARE_ITEMS;
     for (size_t i = 0; i < t->n; i++) {
         const json_t *pair = json_array_get(pairs, i);
@@ -108,21 +96,20 @@ static bool add_up(struct task_comparison *t, const json_t *pairs, struct rml_er
         double weight = t->kind == COMPARE_ITEMS ? 1 : real_of(pair, "size");
         const char *group =
             t->kind == COMPARE_PERPLEXITY ? window_block(pairs, pair) : text_of(pair, "group");
-        struct block *block = block_of(t, index, group);
-        block->sum += a - b;
-        block->size += weight;
-        sum_a += a;
-        sum_b += b;
-        size += weight;
+        differences[i] = (struct grouped_value){.group = group, .value = a - b, .size = weight};
+        exact_sum_add(&sum_a, a);
+        exact_sum_add(&sum_b, b);
+        exact_sum_add(&size, weight);
         t->is_grouped |= group != NULL;
         t->is_binary &= (a == 0 || a == 1) && (b == 0 || b == 1);
         t->n10 += t->is_binary && a > b;
         t->n01 += t->is_binary && a < b;
     }
-    json_decref(index);
-    t->a = sum_a / size;
-    t->b = sum_b / size;
-    return true;
+    t->a = exact_sum_value(&sum_a) / exact_sum_value(&size);
+    t->b = exact_sum_value(&sum_b) / exact_sum_value(&size);
+    bool ok = group_blocks(differences, t->n, &t->blocks, &t->n_blocks, err);
+    free(differences);
+    return ok;
 }
 
 /* nll by bytes in bits. */
@@ -206,9 +193,14 @@ static bool compare_task(struct task_comparison *t, struct store *store,
     return ok;
 }
 
+bool task_comparison_by_mcnemar(const struct task_comparison *t)
+{
+    return t->is_binary && !t->is_grouped;
+}
+
 double task_comparison_p(const struct task_comparison *t)
 {
-    return t->is_binary && !t->is_grouped ? t->p_mcnemar : t->difference.p_value;
+    return task_comparison_by_mcnemar(t) ? t->p_mcnemar : t->difference.p_value;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------ */

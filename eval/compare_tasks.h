@@ -58,8 +58,10 @@ bool run_comparison_init(struct run_comparison *comparison, struct store *store,
                          bool *incomparable, struct rml_error *err);
 void run_comparison_release(struct run_comparison *comparison); /* safe on a zero struct */
 
-/* The p-value that Holm's adjustment is of: McNemar's for independent items that are right or
- * wrong, else that of the paired t test; NaN when neither is defined. */
+/* The test that decides: McNemar's for independent items that are right or wrong, which is exact
+ * where the paired t test of few items that differ is not; else that one. */
+bool task_comparison_by_mcnemar(const struct task_comparison *task);
+/* Its p-value, which Holm's adjustment is of; NaN when it is not defined. */
 double task_comparison_p(const struct task_comparison *task);
 
 #endif

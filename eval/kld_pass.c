@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "eval/eval_clock.h"
+#include "eval/exact_sum.h"
 #include "eval/kld_keep.h"
 #include "tools/cli/report.h"
 
@@ -44,6 +45,8 @@ struct pass {
     size_t n_committed; /* windows before this one are stored */
     int64_t started_ns, committed_ns;
     size_t n_ids, n_ids_all; /* fed so far, and all in all */
+    struct exact_sum shown;  /* of the divergences of the first n_shown tokens */
+    size_t n_shown;
 
     /* The candidate that is running. */
     struct runner *runner;
@@ -206,18 +209,18 @@ static bool store_windows(struct pass *p, size_t end, struct rml_error *err)
     return ok;
 }
 
-static void show_progress(const struct pass *p, size_t n_done)
+static void show_progress(struct pass *p, size_t n_done)
 {
     const struct kld_tokens *tokens = &p->runners[p->n_runners - 1].candidate->tokens;
     size_t n = tokens->first[n_done];
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += tokens->tokens[i].kld;
+    for (; p->n_shown < n; p->n_shown++)
+        exact_sum_add(&p->shown, tokens->tokens[p->n_shown].kld);
     double seconds = (double)(eval_now_ns() - p->started_ns) * 1e-9;
     double left = seconds / (double)p->n_ids * (double)(p->n_ids_all - p->n_ids);
     char mean[64] = "";
     if (p->n_runners == 1)
-        snprintf(mean, sizeof mean, ", mean %.6g", n > 0 ? sum / (double)n : 0.0);
+        snprintf(mean, sizeof mean, ", mean %.6g",
+                 n > 0 ? exact_sum_value(&p->shown) / (double)n : 0.0);
     cli_progress("kld %zu/%zu%s, %.0f tokens/s, %d:%02d left", n_done, p->n_windows, mean,
                  (double)p->n_ids * (double)(p->n_runners + 1) / seconds, (int)(left / 60),
                  (int)left % 60);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/exact_sum.h"
 #include "eval/standard_errors.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/order_statistics.h"
@@ -33,14 +34,15 @@ static double block_error(const double *x, const struct kld_tokens *tokens, size
 /* Pearson's; NaN when one of them does not vary. */
 static double correlation(const struct kld_tokens *tokens, double mean, double base_mean)
 {
-    double xx = 0, yy = 0, xy = 0;
+    struct exact_sum sums[3] = {0};
     for (size_t i = 0; i < tokens->n; i++) {
         double x = tokens->tokens[i].logprob - mean, y = tokens->tokens[i].base_logprob - base_mean;
-        xx += x * x;
-        yy += y * y;
-        xy += x * y;
+        exact_sum_add(&sums[0], x * x);
+        exact_sum_add(&sums[1], y * y);
+        exact_sum_add(&sums[2], x * y);
     }
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
+    double xx = exact_sum_value(&sums[0]), yy = exact_sum_value(&sums[1]);
+    return xx > 0 && yy > 0 ? exact_sum_value(&sums[2]) / sqrt(xx * yy) : NAN;
 }
 
 static void figures_of_kld(struct kld_result *r, const struct kld_tokens *tokens, double *x,
@@ -66,14 +68,14 @@ static void figures_of_probability(struct kld_result *r, const struct kld_tokens
                                    size_t n_windows, struct block *blocks)
 {
     size_t n = tokens->n;
-    double squares = 0;
+    struct exact_sum squares = {0};
     for (size_t i = 0; i < n; i++) {
         x[i] = exp(tokens->tokens[i].logprob) - exp(tokens->tokens[i].base_logprob);
-        squares += x[i] * x[i];
+        exact_sum_add(&squares, x[i] * x[i]);
     }
     r->dp_mean = mean_of(x, n);
     r->dp_mean_stderr = block_error(x, tokens, n_windows, blocks);
-    r->dp_rms = sqrt(squares / (double)n);
+    r->dp_rms = sqrt(exact_sum_value(&squares) / (double)n);
     sort_ascending(x, n);
     for (size_t i = 0; i < 7; i++)
         r->dp_quantiles[i] = quantile_of_sorted(x, n, dp_levels[i]);
@@ -83,18 +85,20 @@ static void figures_of_perplexity(struct kld_result *r, const struct kld_tokens 
                                   size_t n_windows, struct block *blocks)
 {
     size_t n = tokens->n;
-    double sum = 0, base_sum = 0;
+    struct exact_sum sum = {0}, base_sum = {0};
     for (size_t i = 0; i < n; i++) {
-        sum += tokens->tokens[i].logprob;
-        base_sum += tokens->tokens[i].base_logprob;
+        exact_sum_add(&sum, tokens->tokens[i].logprob);
+        exact_sum_add(&base_sum, tokens->tokens[i].base_logprob);
         x[i] = tokens->tokens[i].base_logprob - tokens->tokens[i].logprob;
     }
-    r->ppl = exp(-sum / (double)n);
-    r->base_ppl = exp(-base_sum / (double)n);
+    double mean = exact_sum_value(&sum) / (double)n;
+    double base_mean = exact_sum_value(&base_sum) / (double)n;
+    r->ppl = exp(-mean);
+    r->base_ppl = exp(-base_mean);
     r->ln_ppl_ratio = mean_of(x, n);
     r->ln_ppl_ratio_stderr = block_error(x, tokens, n_windows, blocks);
     r->ppl_ratio = exp(r->ln_ppl_ratio);
-    r->correlation = correlation(tokens, sum / (double)n, base_sum / (double)n);
+    r->correlation = correlation(tokens, mean, base_mean);
 }
 
 bool kld_result_compute(struct kld_result *r, const struct kld_tokens *tokens, size_t n_windows,

@@ -8,6 +8,7 @@
 
 #include "eval/choice_command.h"
 #include "eval/eval_commands.h"
+#include "eval/exact_sum.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/report.h"
 
@@ -88,9 +89,11 @@ static void print_lines(const struct choice_scored *scored, double sum)
 
 static bool report(const struct choice_scored *scored, struct rml_error *err)
 {
-    double sum = 0;
+    struct exact_sum exact = {0};
     for (size_t i = 0; i < scored->requests->n; i++)
-        sum += eval_loglik(&scored->requests->requests[i], &scored->scores->scores[i]);
+        exact_sum_add(&exact,
+                      eval_loglik(&scored->requests->requests[i], &scored->scores->scores[i]));
+    double sum = exact_sum_value(&exact);
     if (!eval_run_metric(scored->run, scored->task, "loglik_sum", sum, NAN,
                          (int64_t)scored->requests->n, err) ||
         !choice_write_items(scored, pair_line, NULL, err))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/exact_sum.h"
 #include "eval/python_text.h"
 #include "eval/standard_errors.h"
 #include "tools/cli/json_out.h"
@@ -61,8 +62,10 @@ static bool add_scored_text(struct document_result *doc, const struct eval_engin
     return true;
 }
 
+/* `total` of all windows so far, `of_document` of this one's. */
 static void add_window(struct perplexity_result *result, const struct eval_request *request,
-                       const struct eval_score *score, size_t window, size_t document)
+                       const struct eval_score *score, size_t window, size_t document,
+                       struct exact_sum *total, struct exact_sum *of_document)
 {
     struct window_result *w = &result->windows[result->n_windows++];
     *w = (struct window_result){
@@ -71,10 +74,12 @@ static void add_window(struct perplexity_result *result, const struct eval_reque
         .n_scored = eval_n_targets(request),
         .nll_sum = -eval_loglik(request, score),
     };
+    exact_sum_add(of_document, w->nll_sum);
+    exact_sum_add(total, w->nll_sum);
     result->docs[document].n_scored += w->n_scored;
-    result->docs[document].nll_sum += w->nll_sum;
+    result->docs[document].nll_sum = exact_sum_value(of_document);
     result->n_scored += w->n_scored;
-    result->nll_sum += w->nll_sum;
+    result->nll_sum = exact_sum_value(total);
     w->running_ppl = exp(result->nll_sum / (double)result->n_scored);
 }
 
@@ -86,16 +91,17 @@ static double iid_standard_error(const struct perplexity_result *result,
 {
     if (result->n_scored < 2)
         return NAN;
-    double n = (double)result->n_scored, mean = result->nll_sum / n, squares = 0;
+    double n = (double)result->n_scored, mean = result->nll_sum / n;
+    struct exact_sum squares = {0};
     for (size_t i = 0; i < result->n_windows; i++) {
         size_t window = result->windows[i].window;
         const struct eval_score *score = &scores->scores[window];
         for (size_t t = 0; t < eval_n_targets(&windows->requests[window]); t++) {
             double deviation = -score->logprobs[t] - mean;
-            squares += deviation * deviation;
+            exact_sum_add(&squares, deviation * deviation);
         }
     }
-    return sqrt(squares / n / (n - 1));
+    return sqrt(exact_sum_value(&squares) / n / (n - 1));
 }
 
 static bool compute_errors(struct perplexity_result *result, const struct windows *windows,
@@ -169,13 +175,17 @@ bool perplexity_result_init(struct perplexity_result *result, const struct eval_
     result->windows = calloc(n_chosen + 1, sizeof *result->windows);
     result->docs = calloc(windows->n_docs + 1, sizeof *result->docs);
     size_t *n_seen = calloc(windows->n_docs + 1, sizeof *n_seen);
+    struct exact_sum total = {0}, of_document = {0};
     bool ok = result->windows && result->docs && n_seen;
     if (!ok)
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", n_chosen);
     for (size_t i = 0, d = 0; ok && i < n_chosen; i++) {
-        if (i == 0 || chosen[i] >= windows->docs[d].first_window + windows->docs[d].n_windows)
+        if (i == 0 || chosen[i] >= windows->docs[d].first_window + windows->docs[d].n_windows) {
             d = document_of(windows, chosen[i]);
-        add_window(result, &windows->requests[chosen[i]], &scores->scores[chosen[i]], chosen[i], d);
+            of_document = (struct exact_sum){0};
+        }
+        add_window(result, &windows->requests[chosen[i]], &scores->scores[chosen[i]], chosen[i], d,
+                   &total, &of_document);
         n_seen[d]++;
     }
     for (size_t d = 0; ok && d < windows->n_docs; d++) {

@@ -34,8 +34,8 @@ struct perplexity_result {
 };
 
 /*
- * All sums in f64, from the first scored token to the last, so they do not depend on when a
- * window was scored. Blocks of the standard error are documents, or windows of a single one.
+ * A window's sum runs in f64 from its first scored token to the last; sums of windows are exact
+ * before they are rounded, so no total depends on the order of windows or documents. Blocks of the standard error are documents, or windows of a single one.
  * Figures that are not defined are NaN.
  *
  * Words and bytes: of the whole text in hf-stride and lm-eval, when all of it was scored; in

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/exact_sum.h"
+
 /* ---- Which windows ------------------------------------------------------------------------------ */
 
 bool perplexity_choose(const struct windows *windows, enum protocol protocol,
@@ -40,7 +42,7 @@ struct running_value {
     const struct eval_request *requests; /* [n] those that are scored */
     const struct eval_scores *scores;
     size_t n, n_before;
-    double nll_sum;
+    struct exact_sum nll_sum;
     size_t n_scored;
 };
 
@@ -49,11 +51,12 @@ static void show_value(void *user, char *text, size_t nbytes)
 {
     struct running_value *r = user;
     for (; r->n_before < r->n && r->scores->scores[r->n_before].is_done; r->n_before++) {
-        r->nll_sum -= eval_loglik(&r->requests[r->n_before], &r->scores->scores[r->n_before]);
+        exact_sum_add(&r->nll_sum,
+                      -eval_loglik(&r->requests[r->n_before], &r->scores->scores[r->n_before]));
         r->n_scored += eval_n_targets(&r->requests[r->n_before]);
     }
     if (r->n_scored > 0)
-        snprintf(text, nbytes, "ppl %.4f", exp(r->nll_sum / (double)r->n_scored));
+        snprintf(text, nbytes, "ppl %.4f", exp(exact_sum_value(&r->nll_sum) / (double)r->n_scored));
 }
 
 /* ---- Scoring ------------------------------------------------------------------------------------- */

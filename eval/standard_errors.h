@@ -1,7 +1,8 @@
 /*
- * Standard errors of the figures that rml-eval prints (eval-semantics.md, section 4). Sums run
- * in the order given, in double precision; what is not defined (one block, one item) is NaN,
- * never 0 and never a negative variance: deviations are squared, not differences of squares.
+ * Standard errors of the figures that rml-eval prints (eval-semantics.md, section 4). Sums are
+ * exact before they are rounded (eval/exact_sum.h), so that no bit depends on the order given; what
+ * is not defined (one block, one item) is NaN, never 0 and never a negative variance: deviations
+ * are squared, not differences of squares.
  */
 #ifndef EVAL_STANDARD_ERRORS_H
 #define EVAL_STANDARD_ERRORS_H
