@@ -90,6 +90,8 @@ static void print_json(const struct choice_scored *scored, const struct choice_r
                             cli_json_real(result->mean[m]));
         json_object_set_new(json, key, cli_json_real(result->standard_error[m]));
     }
+    json_object_set_new(json, "clustered_by",
+                        result->is_grouped ? json_string("group") : json_null());
     json_object_set_new(json, "n_truncated",
                         json_integer((json_int_t)scored->requests->n_truncated));
     json_object_set_new(json, "n_skipped", json_integer((json_int_t)scored->requests->n_skipped));

@@ -56,6 +56,8 @@ static json_t *task_json(const struct compare_report *r, size_t i)
     set_real(json, "ci_hi", d->hi);
     set_real(json, "confidence", r->comparison->confidence);
     set_real(json, "p_value", d->p_value);
+    json_object_set_new(json, "test",
+                        json_string(task_comparison_by_mcnemar(t) ? "mcnemar" : "paired-t"));
     set_real(json, "p_holm", t->p_holm);
     json_object_set_new(json, "mcnemar",
                         t->is_binary
@@ -121,6 +123,18 @@ static void interval_words(double lo, double hi, char words[WORDS_NBYTES])
     snprintf(words, WORDS_NBYTES, isnan(lo) ? "-" : "%+.4g to %+.4g", lo, hi);
 }
 
+/* The verdict is the test's, after Holm's adjustment; the interval, by Student's t for one task, may
+ * leave out 0 where that sees nothing, or hold it where that sees something. Then this says why. */
+static const char *decided_by(const struct compare_report *r, const struct task_comparison *t)
+{
+    bool leaves_out_0 = t->difference.lo > 0 || t->difference.hi < 0;
+    if (isnan(t->difference.lo) || leaves_out_0 == (t->p_holm < alpha_of(r)))
+        return "";
+    if (leaves_out_0 == (task_comparison_p(t) < alpha_of(r)))
+        return " after Holm's adjustment";
+    return " by McNemar's test, which decides";
+}
+
 /* What it comes to; "no difference" never stands without what could have been seen. */
 static void verdict_words(const struct compare_report *r, size_t i, char words[WORDS_NBYTES])
 {
@@ -133,9 +147,10 @@ static void verdict_words(const struct compare_report *r, size_t i, char words[W
             snprintf(words, WORDS_NBYTES, "%s", gate_verdict_name(g->verdict));
     } else if (t->p_holm < alpha_of(r)) {
         bool a_better = (t->difference.estimate > 0) != t->lower_is_better;
-        snprintf(words, WORDS_NBYTES, "%s is better", a_better ? "a" : "b");
+        snprintf(words, WORDS_NBYTES, "%s is better%s", a_better ? "a" : "b", decided_by(r, t));
     } else if (!isnan(t->mde)) {
-        snprintf(words, WORDS_NBYTES, "no difference seen; detectable: %.3g", t->mde);
+        snprintf(words, WORDS_NBYTES, "no difference seen%s; detectable: %.3g", decided_by(r, t),
+                 t->mde);
     } else {
         snprintf(words, WORDS_NBYTES,
                  t->difference.standard_error == 0 ? "no variance between the items"
@@ -148,7 +163,7 @@ static struct cli_table *make_table(const struct compare_report *r)
     char words[WORDS_NBYTES];
     struct cli_table *table = cli_table_create(
         r->gates ? "<task|<metric|>n|>a|>b|>loss|<bounds|>margin|<verdict"
-                 : "<task|<metric|>n|>a|>b|>a - b|<interval|>p|>p (Holm)|<verdict");
+                 : "<task|<metric|>n|>a|>b|>a - b|<interval|<test|>p|>p (Holm)|<verdict");
     for (size_t i = 0; i < r->comparison->n; i++) {
         const struct task_comparison *t = &r->comparison->tasks[i];
         cli_table_cell(table, "%s", t->task);
@@ -166,6 +181,7 @@ static struct cli_table *make_table(const struct compare_report *r)
             cli_table_cell(table, "%+.4g", t->difference.estimate);
             interval_words(t->difference.lo, t->difference.hi, words);
             cli_table_cell(table, "%s", words);
+            cli_table_cell(table, "%s", task_comparison_by_mcnemar(t) ? "McNemar" : "paired t");
             number_words(task_comparison_p(t), words);
             cli_table_cell(table, "%s", words);
             number_words(t->p_holm, words);
@@ -286,11 +302,11 @@ bool compare_write_markdown(const struct compare_report *r, const char *file, st
     struct cli_table *table = make_table(r);
     cli_table_print_markdown(table, output.stream);
     cli_table_destroy(table);
-    fprintf(
-        output.stream,
-        "\nPaired by item. Detectable: the least difference that a test at the level %.4g finds "
-        "with probability %.4g.\n",
-        alpha_of(r), r->comparison->power);
+    fprintf(output.stream,
+            "\nPaired by item. The test decides; the interval is that of the paired t test. "
+            "Detectable: the least difference that a test at the level %.4g finds "
+            "with probability %.4g.\n",
+            alpha_of(r), r->comparison->power);
     table = flipped_table(r, &n_flipped);
     if (table) {
         fprintf(output.stream, "\n<details><summary>items that flipped: %zu</summary>\n\n",

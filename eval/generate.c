@@ -183,7 +183,8 @@ static const struct argp generate_argp = {
            "A reply ends at the checkpoint's stop ids, at --until or at --max-tokens. Contexts "
            "longer than --ctx less --max-tokens lose their beginning, as in lm-eval, and are "
            "counted. gold is a string or an array of those accepted; lines without are answered "
-           "and not judged.\v"
+           "and not judged. What stands behind +- is the standard error of the mean, clustered "
+           "where items have the field group.\v"
            "Example: sums whose answer is the last number of the reply:\n\n"
            "  rml-eval generate model.gguf sums.jsonl --chat --regex '-?[0-9]+' --group -1\n\n"
            "with lines such as\n\n"
@@ -214,11 +215,12 @@ static bool write_items(const struct arguments *args, const struct generate_resu
 
 static void print_json(const struct generate_result *r, json_t *settings)
 {
-    json_t *json = json_pack("{sI sI so so sI sI sO}", "n", (json_int_t)r->n, "n_judged",
-                             (json_int_t)r->n_judged, "exact_match", cli_json_real(r->mean[0]),
-                             "exact_match_stderr", cli_json_real(r->standard_error[0]), "n_tokens",
-                             (json_int_t)r->n_tokens, "n_truncated", (json_int_t)r->n_truncated,
-                             "settings", settings);
+    json_t *json =
+        json_pack("{sI sI so so ss? sI sI sO}", "n", (json_int_t)r->n, "n_judged",
+                  (json_int_t)r->n_judged, "exact_match", cli_json_real(r->mean[0]),
+                  "exact_match_stderr", cli_json_real(r->standard_error[0]), "clustered_by",
+                  r->is_grouped ? "group" : NULL, "n_tokens", (json_int_t)r->n_tokens,
+                  "n_truncated", (json_int_t)r->n_truncated, "settings", settings);
     cli_json_print(json, 17);
     json_decref(json);
 }
@@ -232,9 +234,18 @@ static void print_lines(const struct generate_result *r, FILE *out)
     if (r->n_judged > 0)
         fprintf(out, "%-16s %.4f", "exact_match", r->mean[0]);
     if (r->n_judged > 0 && !isnan(r->standard_error[0]))
-        fprintf(out, " +- %.4f", r->standard_error[0]);
+        fprintf(out, " +- %.4f%s", r->standard_error[0],
+                r->is_grouped ? " (clustered by group)" : "");
     if (r->n_judged > 0)
         fputc('\n', out);
+}
+
+/* What the run says of replies is how many were right; where they themselves are is told once. */
+static void tell_where(const struct eval_run *run)
+{
+    cli_note(run->store ? "the replies are kept as ids; the same command with --items FILE writes "
+                          "them as text, none being generated again"
+                        : "--items FILE writes the replies");
 }
 
 /* ---- Running ------------------------------------------------------------------------------------- */
@@ -287,6 +298,8 @@ static bool run_requests(const struct arguments *args, struct eval_run *run,
         print_json(&result, settings);
     else if (ok)
         print_lines(&result, to_stdout ? stderr : stdout);
+    if (ok && !args->items_file)
+        tell_where(run);
     generate_result_release(&result);
     free(text);
     json_decref(settings);

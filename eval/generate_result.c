@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/standard_errors.h"
+#include "eval/group_blocks.h"
 #include "tools/cli/json_out.h"
 
 /* ---- Verdicts ---------------------------------------------------------------------------------- */
@@ -45,6 +45,30 @@ static bool make_outcome(const struct eval_engine *engine, const struct generate
     return ok;
 }
 
+/* Of the replies that were judged. */
+static bool compute_rate(struct generate_result *result, size_t pipeline, struct rml_error *err)
+{
+    struct grouped_value *values = calloc(result->n + 1, sizeof *values);
+    struct block *blocks = NULL;
+    size_t n = 0, n_blocks;
+    if (!values)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the results");
+    for (size_t i = 0; i < result->n; i++) {
+        const struct generate_outcome *o = &result->outcomes[i];
+        if (!isnan(o->exact_match[pipeline]))
+            values[n++] = (struct grouped_value){
+                .group = o->item->group, .value = o->exact_match[pipeline], .size = 1};
+    }
+    bool ok = group_blocks(values, n, &blocks, &n_blocks, err);
+    if (ok) {
+        result->mean[pipeline] = block_ratio(blocks, n_blocks);
+        result->standard_error[pipeline] = block_standard_error(blocks, n_blocks);
+    }
+    free(blocks);
+    free(values);
+    return ok;
+}
+
 bool generate_result_init(struct generate_result *result, const struct eval_engine *engine,
                           const struct generate_rules *rules, const struct answer_judge *judge,
                           const struct choice_items *items, const size_t *chosen,
@@ -52,9 +76,8 @@ bool generate_result_init(struct generate_result *result, const struct eval_engi
 {
     *result = (struct generate_result){0};
     result->outcomes = calloc(requests->n + 1, sizeof *result->outcomes);
-    double *judged = malloc((requests->n + 1) * sizeof *judged);
-    bool ok = (result->outcomes && judged) ||
-              rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the results");
+    bool ok =
+        result->outcomes || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the results");
     for (size_t i = 0; ok && i < requests->n; i++) {
         const struct generate_request *request = &requests->requests[i];
         struct generate_outcome *o = &result->outcomes[result->n++];
@@ -63,16 +86,10 @@ bool generate_result_init(struct generate_result *result, const struct eval_engi
         result->n_truncated += request->n_truncated > 0;
         result->n_tokens += request->n_generated;
         result->n_judged += o->item->n_choices > 0;
+        result->is_grouped |= o->item->n_choices > 0 && o->item->group;
     }
-    for (size_t p = 0; ok && p < judge->n; p++) {
-        size_t n = 0;
-        for (size_t i = 0; i < result->n; i++)
-            if (!isnan(result->outcomes[i].exact_match[p]))
-                judged[n++] = result->outcomes[i].exact_match[p];
-        result->mean[p] = mean_of(judged, n);
-        result->standard_error[p] = mean_standard_error(judged, n);
-    }
-    free(judged);
+    for (size_t p = 0; ok && p < judge->n; p++)
+        ok = compute_rate(result, p, err);
     if (!ok)
         generate_result_release(result);
     return ok;

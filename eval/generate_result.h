@@ -22,6 +22,7 @@ struct generate_outcome {
 struct generate_result {
     struct generate_outcome *outcomes; /* [n] in order of the requests */
     size_t n, n_judged, n_tokens, n_truncated;
+    bool is_grouped; /* some judged item has a group: standard errors are clustered by it */
     double mean[ANSWER_MAX_PIPELINES], standard_error[ANSWER_MAX_PIPELINES];
 };
 

@@ -299,6 +299,8 @@ void perplexity_print(const struct perplexity_result *result, const struct docum
     if (settings->protocol == PROTOCOL_HF_STRIDE)
         printf(", stride %zu", settings->stride);
     printf("\n%-18s %zu, scored %zu", "tokens", result->n_tokens, result->n_scored);
+    if (result->n_windows < windows->n)
+        printf(" in %zu of %zu windows", result->n_windows, windows->n);
     if (settings->protocol == PROTOCOL_LLAMA_CPP)
         printf(", dropped at the ends of documents %zu", result->n_dropped);
     putchar('\n');

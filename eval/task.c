@@ -150,6 +150,7 @@ static void print_task(const json_t *result, FILE *out)
     if (n_skipped > 0)
         fprintf(out, ", skipped %" JSON_INTEGER_FORMAT, n_skipped);
     fputc('\n', out);
+    const char *clusters = json_string_value(json_object_get(result, "clustered_by"));
     json_object_foreach((json_t *)(uintptr_t)result, key, value)
     {
         char name[128];
@@ -161,6 +162,8 @@ static void print_task(const json_t *result, FILE *out)
         fprintf(out, "  %-16s %.4f", key, json_real_value(value));
         if (json_is_real(error))
             fprintf(out, " +- %.4f", json_real_value(error));
+        if (json_is_real(error) && clusters)
+            fprintf(out, " (clustered by %s)", clusters);
         fputc('\n', out);
     }
 }

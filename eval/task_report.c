@@ -27,6 +27,12 @@ static void set_figure(const struct task_report *r, const char *name, double val
     json_object_set_new(r->result, key, cli_json_real(standard_error));
 }
 
+/* What the standard errors take as one block; NULL: items are independent. */
+static void set_clusters(const struct task_report *r, const char *by)
+{
+    json_object_set_new(r->result, "clustered_by", by ? json_string(by) : json_null());
+}
+
 /* What the model is shown before what it is asked, one text or one for each context. */
 static json_t *prompts_json(const struct task_report *r, const struct choice_item *item)
 {
@@ -108,6 +114,7 @@ bool task_report_choices(const struct task_report *report, struct eval_run *run,
         if (task->config.metrics[figures[i].metric])
             set_figure(report, task_metric_name(figures[i].metric), result.mean[figures[i].figure],
                        result.standard_error[figures[i].figure]);
+    set_clusters(report, result.is_grouped ? "group" : NULL);
     set_request_counts(report);
     bool ok = choice_result_store(&result, run, row, &task->items.items, err) &&
               write_slots(report, &result, scores, err);
@@ -171,6 +178,7 @@ bool task_report_pairs(const struct task_report *report, struct eval_run *run,
         set_figure(report, "acc", acc, acc_error);
     if (wanted[TASK_PERPLEXITY])
         set_figure(report, "perplexity", perplexity, error);
+    set_clusters(report, NULL);
     set_request_counts(report);
     bool ok = (!wanted[TASK_ACC] ||
                eval_run_metric(run, row, "acc", acc, acc_error, (int64_t)requests->n, err)) &&
@@ -193,6 +201,7 @@ bool task_report_replies(const struct task_report *report, const struct generate
     for (size_t p = 0; p < judge->n; p++)
         set_figure(report, generate_metric_name(judge, p, name), result->mean[p],
                    result->standard_error[p]);
+    set_clusters(report, result->is_grouped ? "group" : NULL);
     set_count(report, "n_tokens", result->n_tokens);
     set_count(report, "n_truncated", result->n_truncated);
     bool ok = true;
@@ -219,6 +228,7 @@ bool task_report_documents(const struct task_report *report, const struct perple
                             cli_json_real(result->byte_perplexity));
     if (wanted[TASK_BITS_PER_BYTE])
         set_figure(report, "bits_per_byte", result->bits_per_byte, result->bits_per_byte_stderr);
+    set_clusters(report, "document");
     bool ok = true;
     for (size_t d = 0; report->items && ok && d < windows->n_docs; d++)
         if (result->docs[d].n_scored > 0)

@@ -77,6 +77,23 @@ sql() { sqlite3 :memory: "WITH f AS (SELECT json(CAST(readfile('a.json') AS TEXT
     grep -q '<testsuite name="rml-eval compare" tests="1" failures="0"' j.xml
 }
 
+@test "an interval without 0 beside no difference: the test that decides is named" {
+    # b has 8 to 34 right: a alone 7, b alone 1. McNemar: 2 (1 + 8) / 2^8 = 0.0703; by t the interval is
+    # 0.1 -+ 2.001 sqrt((8 - 36/60) / 59 / 60), 0.0085 to 0.1915
+    sqlite3 "$RML_DB" ".backup copy.db"
+    sqlite3 copy.db "UPDATE eval_doc_metric SET value = doc_id + 0 BETWEEN 8 AND 34 WHERE run_id = 2 AND metric = 'acc'"
+    rml-eval compare 1 2 --db copy.db >table.txt
+    grep -q '+0.008[0-9]* to +0.19[0-9]*  McNemar  0.0703.*no difference seen by McNemar.s test, which decides; detectable' table.txt
+    rml-eval compare 1 2 --db copy.db --json >a.json
+    [ "$(sql "a->>'test'")" = mcnemar ]
+    rml-eval compare 5 6 --db copy.db --json >a.json
+    [ "$(sql "a->>'test'")" = paired-t ]
+    # 6 against 0: 2 / 2^6 = 0.03125, and both tests see it
+    sqlite3 copy.db "UPDATE eval_doc_metric SET value = doc_id + 0 BETWEEN 7 AND 33 WHERE run_id = 2 AND metric = 'acc'"
+    rml-eval compare 1 2 --db copy.db >table.txt
+    grep -q '0.03125 .*a is better' table.txt
+}
+
 @test "perplexities are compared window by window of the same tokens" {
     rml-eval compare 5 6 --json >a.json
     sqlite3 "$RML_DB" "WITH p AS (SELECT b.loglik - a.loglik AS d, a.n_tokens AS n FROM eval_item AS a

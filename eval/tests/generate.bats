@@ -121,6 +121,30 @@ END
     [[ "$stderr" == "rml-eval: --max-tokens 20 leaves no room"* ]]
 }
 
+@test "a standard error says what it is clustered by, and where the replies are is told" {
+    for i in {1..6}; do # three groups of two: 0, 0 and 1, 1 and 0, 1
+        printf '{"id": %d, "context": "%s", "gold": "%s", "group": %d}\n' "$i" \
+            "The toy reads text, 123 times; it isn't long." \
+            "$([ "$i" -le 2 ] || [ "$i" -eq 5 ] && echo no || printf 'B\\ufffd\\ufffd|\\ufffd')" \
+            $(((i - 1) / 2))
+    done >g.jsonl
+    try rml-eval generate "$TOY" g.jsonl --max-tokens 8
+    [ "$status" -eq 0 ]
+    # mean 1/2, residuals of the blocks -1, 1, 0: sqrt(3/2 * 2) / 6 = 0.2887
+    [[ $output == *"exact_match      0.5000 +- 0.2887 (clustered by group)"* ]]
+    [[ $stderr == *"the same command with --items FILE writes them"* ]]
+    try rml-eval generate "$TOY" g.jsonl --max-tokens 8 --items replies.jsonl --json -v
+    [[ $stderr == *"6 replies were there already, 0 are new"* && $stderr != *"the same command"* ]]
+    printf '%s' "$output" | tr -d '\n' >result
+    [ "$(of result 1 clustered_by)" = group ]
+    [ "$(of replies.jsonl 6 reply)" = $'B\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd' ]
+    sed 's/, "group".*}/}/' g.jsonl >alone.jsonl
+    try rml-eval generate "$TOY" alone.jsonl --max-tokens 8 --no-db
+    # s^2 = 6/4 / 5: sqrt(0.3 / 6) = 0.2236
+    [[ $output == *"exact_match      0.5000 +- 0.2236"* && $output != *clustered* ]]
+    [[ $stderr == *"--items FILE writes the replies"* ]]
+}
+
 @test "malformed input gives file and line before anything runs" {
     refused() { # LINE MESSAGE
         printf '{"context": "x"}\n%s\n' "$1" >bad.jsonl
