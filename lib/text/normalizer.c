@@ -32,6 +32,8 @@ static bool replace(struct rmli_run *run, const struct rmli_normalizer *step, co
     size_t from = 0, last_end = SIZE_MAX, begin, end;
     int found;
     *changed = false;
+    if (nbytes == 0) /* where the reference finds not even an empty match */
+        return true;
     while ((found = rmli_pattern_next(step->pattern, &run->match, text, nbytes, from, last_end,
                                       &begin, &end, run->err)) > 0) {
         size_t copied = last_end == SIZE_MAX ? 0 : last_end;
@@ -67,15 +69,36 @@ static void strip(const struct rmli_normalizer *step, const char **text, size_t 
 /*
  * The reference knows the first word of a text by where its first character stood before
  * normalisation; so a text that has lost its first character has no first word. A replacement
- * stands where the last of the characters that it replaces stood.
+ * stands where the last of the characters that it replaces stood, or, of an empty match, where the
+ * character before it stood; what is put before all of the text stands at its beginning.
  *
  * *n bytes at the beginning of `text` come from the first character; how many after the step.
  */
+static bool follow_replaced(struct rmli_run *run, const struct rmli_normalizer *step,
+                            const char *text, size_t nbytes, size_t *n)
+{
+    size_t last_end = SIZE_MAX, begin, end, left = *n;
+    int found = 0;
+    while (nbytes > 0 && (found = rmli_pattern_next(step->pattern, &run->match, text, nbytes,
+                                                    last_end == SIZE_MAX ? 0 : last_end, last_end,
+                                                    &begin, &end, run->err)) > 0) {
+        if (end > left) {
+            *n -= begin < left ? left - begin : 0;
+            break;
+        }
+        *n = *n - (end - begin) + step->content_nbytes;
+        last_end = end;
+    }
+    return found >= 0;
+}
+
 static bool follow_start(struct rmli_run *run, const struct rmli_normalizer *step, const char *text,
                          size_t nbytes, size_t *n)
 {
     struct rml_bytes out = {0};
     bool ok = true, changed;
+    if (step->kind == RMLI_NORMALIZE_REPLACE)
+        return follow_replaced(run, step, text, nbytes, n);
     if (*n == 0)
         return true;
     switch (step->kind) {
@@ -94,21 +117,6 @@ static bool follow_start(struct rmli_run *run, const struct rmli_normalizer *ste
         ok = lowercase(text, *n, &out, run->err);
         *n = out.n;
         break;
-    case RMLI_NORMALIZE_REPLACE: {
-        size_t from = 0, last_end = SIZE_MAX, begin, end, left = *n;
-        int found;
-        while ((found = rmli_pattern_next(step->pattern, &run->match, text, nbytes, from, last_end,
-                                          &begin, &end, run->err)) > 0 &&
-               begin < left) {
-            if (end > left) {
-                *n -= left - begin;
-                break;
-            }
-            *n = *n - (end - begin) + step->content_nbytes;
-            from = last_end = end;
-        }
-        return found >= 0;
-    }
     default:
         ok = rmli_unicode_normalize(step->kind, text, *n, &out, &changed, run->err);
         *n = changed ? out.n : *n;
@@ -167,6 +175,6 @@ bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const
     }
     *normalized = text;
     *normalized_nbytes = nbytes;
-    run->keeps_start = n_start > 0;
+    run->n_start = n_start;
     return true;
 }

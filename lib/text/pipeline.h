@@ -93,7 +93,8 @@ struct rmli_run {
     struct rmli_match_scratch match;
     struct rml_bytes normalized[2];
     bool follows_start; /* somebody asks for the next: Metaspace that prepends to the first word */
-    bool keeps_start; /* what the text normalised last begins with comes from its first character */
+    size_t n_start; /* bytes that the text normalised last begins with and that come from its first
+                       character; several words may, when a normalizer puts text before it */
     struct rml_bytes
         rewritten[RMLI_MAX_STEPS + 1]; /* by a pre-tokenizer; the last: for the model */
 };
@@ -101,12 +102,13 @@ void rmli_run_init(struct rmli_run *run, const struct rmli_pipeline *pipeline, s
                    struct rml_ids *out, struct rml_error *err);
 void rmli_run_release(struct rmli_run *run);
 
-/* The normalised text, either text itself or in the run (until the next call). Sets keeps_start. */
+/* The normalised text, either text itself or in the run (until the next call). Sets n_start. */
 bool rmli_normalize(struct rmli_run *run, const char *text, size_t nbytes, const char **normalized,
                     size_t *normalized_nbytes);
 
-/* Pre-tokenizes a span and appends the model's ids. `first`: it begins the whole text. */
-bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, bool first);
+/* Pre-tokenizes a span and appends the model's ids. It begins with n_start bytes, or more, that come
+ * from the first character of the whole text. */
+bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, size_t n_start);
 
 /* The four forms, for normalizer.c; appends. */
 bool rmli_unicode_normalize(enum rmli_normalizer_kind form, const char *text, size_t nbytes,

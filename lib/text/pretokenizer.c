@@ -5,7 +5,7 @@
 #include "text/pipeline.h"
 #include "text/unicode.h"
 
-static bool step(struct rmli_run *run, size_t k, const char *text, size_t nbytes, bool first,
+static bool step(struct rmli_run *run, size_t k, const char *text, size_t nbytes, size_t n_start,
                  bool mapped);
 
 /* ---- The model ---------------------------------------------------------------- */
@@ -100,16 +100,23 @@ struct splitter {
     const struct rmli_pretokenizer *p;
     size_t k;
     const char *text;
-    bool first, mapped;
+    size_t n_start;
+    bool mapped;
 
     bool holds, held_is_match, previous_is_match;
     size_t held_begin, held_end;
 };
 
+/* What is left of n_start bytes behind `begin`. */
+static size_t rest(size_t n_start, size_t begin)
+{
+    return n_start > begin ? n_start - begin : 0;
+}
+
 static bool emit(struct splitter *s, size_t begin, size_t end)
 {
     return end <= begin ||
-           step(s->run, s->k + 1, s->text + begin, end - begin, s->first && begin == 0, s->mapped);
+           step(s->run, s->k + 1, s->text + begin, end - begin, rest(s->n_start, begin), s->mapped);
 }
 
 static bool release_held(struct splitter *s)
@@ -152,7 +159,7 @@ static bool add_span(struct splitter *s, size_t begin, size_t end, bool is_match
     return true;
 }
 
-static bool split(struct rmli_run *run, size_t k, const char *text, size_t nbytes, bool first,
+static bool split(struct rmli_run *run, size_t k, const char *text, size_t nbytes, size_t n_start,
                   bool mapped)
 {
     const struct rmli_pretokenizer *p = &run->pipeline->pretokenizers[k];
@@ -165,14 +172,14 @@ static bool split(struct rmli_run *run, size_t k, const char *text, size_t nbyte
                 if (!rmli_bpe_encode(&run->pipeline->bpe, &run->bpe, text + i, end - i, run->out,
                                      run->err))
                     return false;
-            } else if (!step(run, k + 1, text + i, end - i, first && i == 0, mapped)) {
+            } else if (!step(run, k + 1, text + i, end - i, rest(n_start, i), mapped)) {
                 return false;
             }
         }
         return true;
     }
     struct splitter s = {
-        .run = run, .p = p, .k = k, .text = text, .first = first, .mapped = mapped};
+        .run = run, .p = p, .k = k, .text = text, .n_start = n_start, .mapped = mapped};
     size_t previous = 0, last_end = SIZE_MAX, begin, end;
     int found;
     while ((found = next_match(run, p, text, nbytes, previous, last_end, &begin, &end)) > 0) {
@@ -189,17 +196,25 @@ static bool split(struct rmli_run *run, size_t k, const char *text, size_t nbyte
 
 /* ---- Steps that rewrite ----------------------------------------------------------- */
 
-static bool metaspace(struct rmli_run *run, size_t k, const char *text, size_t nbytes, bool first)
+/* What it puts before a word and what it makes of a space come from the characters there. */
+static bool metaspace(struct rmli_run *run, size_t k, const char *text, size_t nbytes,
+                      size_t n_start)
 {
     const struct rmli_pretokenizer *p = &run->pipeline->pretokenizers[k];
     struct rml_bytes *out = &run->rewritten[k];
     out->n = 0;
     bool begins = text[0] == ' ' || (nbytes >= p->replacement_nbytes &&
                                      memcmp(text, p->replacement, p->replacement_nbytes) == 0);
-    if (!begins &&
-        (p->scheme == RMLI_PREPEND_ALWAYS || (p->scheme == RMLI_PREPEND_FIRST && first)) &&
-        !rmli_bytes_append(out, p->replacement, p->replacement_nbytes, run->err))
+    bool prepends = !begins && (p->scheme == RMLI_PREPEND_ALWAYS ||
+                                (p->scheme == RMLI_PREPEND_FIRST && n_start > 0));
+    size_t n_rewritten = n_start > 0 && prepends ? p->replacement_nbytes : 0;
+    if (prepends && !rmli_bytes_append(out, p->replacement, p->replacement_nbytes, run->err))
         return false;
+    if (n_start > nbytes)
+        n_start = nbytes;
+    n_rewritten += n_start;
+    for (size_t i = 0; i < n_start; i++)
+        n_rewritten += text[i] == ' ' ? p->replacement_nbytes - 1 : 0;
     for (size_t i = 0; i < nbytes;) {
         const char *space = memchr(text + i, ' ', nbytes - i);
         size_t end = space ? (size_t)(space - text) : nbytes;
@@ -209,11 +224,11 @@ static bool metaspace(struct rmli_run *run, size_t k, const char *text, size_t n
         i = end + (space != NULL);
     }
     if (p->split)
-        return split(run, k, out->data, out->n, first, false);
-    return step(run, k + 1, out->data, out->n, first, false);
+        return split(run, k, out->data, out->n, n_rewritten, false);
+    return step(run, k + 1, out->data, out->n, n_rewritten, false);
 }
 
-static bool bytelevel(struct rmli_run *run, size_t k, const char *text, size_t nbytes, bool first)
+static bool bytelevel(struct rmli_run *run, size_t k, const char *text, size_t nbytes)
 {
     const struct rmli_pretokenizer *p = &run->pipeline->pretokenizers[k];
     struct rml_bytes *out = &run->rewritten[k];
@@ -226,13 +241,13 @@ static bool bytelevel(struct rmli_run *run, size_t k, const char *text, size_t n
         nbytes = out->n;
     }
     if (p->pattern)
-        return split(run, k, text, nbytes, first, false);
-    return step(run, k + 1, text, nbytes, first, false);
+        return split(run, k, text, nbytes, 0, false);
+    return step(run, k + 1, text, nbytes, 0, false);
 }
 
 /* Hands a span to step k, or to the model after the last. `mapped`: its bytes are written as
- * characters, which is done when steps follow ByteLevel. */
-static bool step(struct rmli_run *run, size_t k, const char *text, size_t nbytes, bool first,
+ * characters, which is done when steps follow ByteLevel; none of those asks for n_start. */
+static bool step(struct rmli_run *run, size_t k, const char *text, size_t nbytes, size_t n_start,
                  bool mapped)
 {
     const struct rmli_pipeline *pipeline = run->pipeline;
@@ -248,17 +263,17 @@ static bool step(struct rmli_run *run, size_t k, const char *text, size_t nbytes
     }
     switch (pipeline->pretokenizers[k].kind) {
     case RMLI_PRETOKENIZE_METASPACE:
-        return metaspace(run, k, text, nbytes, first);
+        return metaspace(run, k, text, nbytes, n_start);
     case RMLI_PRETOKENIZE_BYTELEVEL:
-        return bytelevel(run, k, text, nbytes, first);
+        return bytelevel(run, k, text, nbytes);
     default:
-        return split(run, k, text, nbytes, first, mapped);
+        return split(run, k, text, nbytes, n_start, mapped);
     }
 }
 
-bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, bool first)
+bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, size_t n_start)
 {
-    return step(run, 0, text, nbytes, first, false);
+    return step(run, 0, text, nbytes, n_start, false);
 }
 
 /* ---- Lifecycle ----------------------------------------------------------------------- */
@@ -266,7 +281,7 @@ bool rmli_pretokenize(struct rmli_run *run, const char *text, size_t nbytes, boo
 void rmli_run_init(struct rmli_run *run, const struct rmli_pipeline *pipeline, size_t nbytes,
                    struct rml_ids *out, struct rml_error *err)
 {
-    *run = (struct rmli_run){.pipeline = pipeline, .out = out, .err = err, .keeps_start = true};
+    *run = (struct rmli_run){.pipeline = pipeline, .out = out, .err = err};
     for (size_t i = 0; i < pipeline->n_pretokenizers; i++)
         run->follows_start |= pipeline->pretokenizers[i].kind == RMLI_PRETOKENIZE_METASPACE &&
                               pipeline->pretokenizers[i].scheme == RMLI_PREPEND_FIRST;

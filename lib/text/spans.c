@@ -35,7 +35,7 @@ bool rmli_section_init(struct rmli_section *section, struct rmli_run *run, const
 {
     if (!rmli_normalize(run, text + at, nbytes, &section->text, &section->nbytes))
         return false;
-    section->keeps_start = run->keeps_start;
+    section->n_start = run->n_start;
     section->trust.all = trust->all;
     size_t i = rmli_trust_range(trust, at), end = i;
     while (end < trust->n && trust->ranges[end].begin < at + nbytes)

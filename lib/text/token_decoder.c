@@ -14,6 +14,8 @@ static bool replace_in(const struct rmli_decoder_step *step, struct rmli_match_s
 {
     size_t copied = 0, last_end = SIZE_MAX, begin, end;
     int found;
+    if (nbytes == 0) /* where the reference finds not even an empty match */
+        return true;
     while ((found = rmli_pattern_next(step->pattern, match, text, nbytes, copied, last_end, &begin,
                                       &end, err)) > 0) {
         if (!rmli_bytes_append(out, text + copied, begin - copied, err) ||

@@ -188,7 +188,7 @@ static bool encode_section(const struct rml_tokenizer *t, struct rmli_run *run, 
         return true;
     if (t->added_normalized.n == 0)
         return rmli_normalize(run, text + at, nbytes, &text, &nbytes) &&
-               (nbytes == 0 || rmli_pretokenize(run, text, nbytes, first && run->keeps_start));
+               (nbytes == 0 || rmli_pretokenize(run, text, nbytes, first ? run->n_start : 0));
     struct rmli_section section = {0};
     bool ok = rmli_section_init(&section, run, text, at, nbytes, trust);
     struct rmli_added_cursor cursor = {0};
@@ -196,8 +196,9 @@ static bool encode_section(const struct rml_tokenizer *t, struct rmli_run *run, 
     int32_t id;
     while (ok && rmli_added_next(&t->added_normalized, &cursor, section.text, section.nbytes,
                                  &section.trust, &begin, &end, &id)) {
-        ok = end == begin || rmli_pretokenize(run, section.text + begin, end - begin,
-                                              first && begin == 0 && section.keeps_start);
+        ok = end == begin ||
+             rmli_pretokenize(run, section.text + begin, end - begin,
+                              first && section.n_start > begin ? section.n_start - begin : 0);
         if (ok && id >= 0)
             ok = push_id(run->out, id, run->err);
     }

@@ -58,7 +58,7 @@ struct rmli_section {
     struct rmli_trust trust;
     struct rml_bytes copy;
     struct rmli_range *ranges;
-    bool keeps_start; /* as of the run */
+    size_t n_start; /* as of the run */
 };
 /* text[at .. at + nbytes), of which `trust` tells. */
 bool rmli_section_init(struct rmli_section *section, struct rmli_run *run, const char *text,
