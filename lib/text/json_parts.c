@@ -78,14 +78,16 @@ static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *e
     const json_t *pattern = json_object_get(json, "pattern");
     const json_t *literal = json_is_string(pattern) ? pattern : json_object_get(pattern, "String");
     const json_t *regex = json_object_get(pattern, "Regex");
+    if (json_is_string(literal) == json_is_string(regex)) {
+        rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' has no pattern, expected a String or a Regex",
+                  rmli_json_type(json));
+        return NULL;
+    }
     if (json_is_string(literal) && json_string_length(literal) > 0)
         return rmli_pattern_literal(json_string_value(literal), json_string_length(literal), err);
-    if (json_is_string(regex) && json_string_length(regex) > 0)
-        return rmli_pattern_regex(json_string_value(regex), json_string_length(regex), err);
-    rmli_fail(err, RML_FORMAT, NULL, -1,
-              "'%s' has no pattern, expected a String or Regex that is not empty",
-              rmli_json_type(json));
-    return NULL;
+    if (!json_is_string(regex))
+        regex = literal; /* of nothing: an expression that matches everywhere */
+    return rmli_pattern_regex(json_string_value(regex), json_string_length(regex), err);
 }
 
 /* ---- Normalizers --------------------------------------------------------------------- */

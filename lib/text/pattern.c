@@ -60,7 +60,6 @@ struct rmli_pattern *rmli_pattern_pcre2(const char *regex, size_t nbytes, struct
         goto end;
     }
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    pcre2_set_parens_nest_limit(context, 100);
     int code_error;
     PCRE2_SIZE where;
     pcre2_code *code =
@@ -231,8 +230,6 @@ int rmli_pattern_next(const struct rmli_pattern *pattern, struct rmli_match_scra
     }
     if (pattern->line_end_spaces)
         return next_line_end_spaces(text, nbytes, from, begin, end);
-    if (pattern->literal_nbytes == 0)
-        return 0;
     const char *found =
         memmem(text + from, nbytes - from, pattern->literal, pattern->literal_nbytes);
     if (!found)

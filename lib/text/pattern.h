@@ -2,10 +2,11 @@
  * A pattern that splits text: a literal string, a known pattern with a matcher of its own
  * (matchers.h), or any other in PCRE2.
  *
- * tokenizer.json's patterns are written for Oniguruma in Ruby's syntax. They are translated: \s \S
+ * tokenizer.json's patterns are written for Oniguruma in its own syntax. They are translated: \s \S
  * \d \D \w \W \b \B and \p{..} become explicit classes out of our table, so that the ids do not
- * depend on PCRE2's Unicode version; ^ and $ match at line ends, as in Ruby. What the two
- * syntaxes read differently, or a property that the table does not know, is refused by name.
+ * depend on PCRE2's Unicode version; ^ and $ match at line ends. What the two syntaxes read
+ * differently is written in PCRE2's way; what that cannot say, or a property that the table does not
+ * know, is refused by name.
  *
  * PCRE2 runs with its JIT compiler where it has one, and with limits on matching, so that no
  * text can make it hang: beyond them encoding fails with RML_OUT_OF_RANGE.
@@ -19,7 +20,8 @@
 
 struct rmli_pattern;
 
-/* Both copy what they need. NULL on failure. */
+/* Both copy what they need. NULL on failure. A literal has a byte at least; the empty expression
+ * matches before, between and behind all characters. */
 struct rmli_pattern *rmli_pattern_literal(const char *s, size_t nbytes, struct rml_error *err);
 struct rmli_pattern *rmli_pattern_regex(const char *regex, size_t nbytes, struct rml_error *err);
 /* The same without a matcher of our own, for tests. */

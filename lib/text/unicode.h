@@ -48,7 +48,7 @@ enum {
 #define RMLI_UC_LOWER (RMLI_UC_L - RMLI_UC_BIT(RMLI_GC_LU) - RMLI_UC_BIT(RMLI_GC_LT) + RMLI_UC_M)
 
 #define RMLI_UC_SPACE RMLI_UC_BIT(32)       /* \s, White_Space */
-#define RMLI_UC_WORD RMLI_UC_BIT(33)        /* \w of patterns */
+#define RMLI_UC_WORD RMLI_UC_BIT(33)        /* \w of patterns, outside of brackets */
 #define RMLI_UC_PLAIN_WORD RMLI_UC_BIT(34)  /* \w of the Whitespace pre-tokenizer, added tokens */
 #define RMLI_UC_NUMERIC RMLI_UC_BIT(35)     /* the Digits pre-tokenizer */
 #define RMLI_UC_PUNCTUATION RMLI_UC_BIT(36) /* the Punctuation pre-tokenizer */
@@ -60,6 +60,15 @@ enum {
                                                normalisation form: not a starter that stays as it is
                                                in all four */
 #define RMLI_UC_UNSTABLE_NFC RMLI_UC_BIT(39) /* the same for NFC alone */
+/* More of what patterns name: a script, and POSIX classes as Oniguruma extends them. */
+#define RMLI_UC_HAN RMLI_UC_BIT(40)
+#define RMLI_UC_ALPHA RMLI_UC_BIT(41)
+#define RMLI_UC_UPPERCASE RMLI_UC_BIT(42)
+#define RMLI_UC_LOWERCASE RMLI_UC_BIT(43)
+#define RMLI_UC_PUNCT RMLI_UC_BIT(44)
+#define RMLI_UC_GRAPH RMLI_UC_BIT(45)
+/* \w in brackets, where Oniguruma looks it up elsewhere: without U+00BD and its like. */
+#define RMLI_UC_LISTED_WORD RMLI_UC_BIT(46)
 
 extern const uint16_t rmli_unicode_stage1[0x1100];
 extern const uint8_t rmli_unicode_stage2[];

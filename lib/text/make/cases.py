@@ -58,6 +58,8 @@ def trained(kind):
         data = json.loads(t.to_str())
         data["added_tokens"] = data["added_tokens"][:3]
         return Tokenizer.from_str(json.dumps(data))
+    if (OUT / "unigram.json").exists():  # training differs from run to run; what is there stays
+        return Tokenizer.from_str(json.dumps(json.loads((OUT / "unigram.json").read_text())["tokenizer"]))
     t = Tokenizer(models.Unigram())
     t.pre_tokenizer = pre_tokenizers.Metaspace()
     t.decoder = decoders.Metaspace()
@@ -130,7 +132,11 @@ def main():
         ("whitespace", pre(p.Whitespace(), rest)), ("whitespace split", pre(p.WhitespaceSplit(), rest)),
         ("word boundaries", regex(r"\b\w+\b|\W")), ("numbers from the right", regex(r"\d{1,3}(?=(?:\d{3})*\b)")),
         ("empty matches", regex(r"(?=(\d{3})+(?!\d))")), ("line ends", regex(r"^ +| +$")),
-        ("possessive", regex(r"[^\s]++|\s+")), ("nested class", regex(r" ?[^(\s|[.,!?…。，、।۔،])]+")),
+        ("possessive", regex(r"[^\s]++|\s+")), ("nothing", regex("")), ("nothing inverted", regex("", "removed", True)),
+        ("nothing literal", pre(p.Split("", "merged_with_next"), rest)), ("doubled", regex(r"(\w)\1|(o)(?:r)\2?")),
+        ("named", regex(r"(?<quote>['\"])(x)\k<quote>|(?<l>l)\k<l>")), ("options", regex("d(?i)o|f|(?-i)T")),
+        ("classes met", regex(r"[\w&&[^aeiou\d]&&[^x-z]]+")), ("hexadecimal", regex(r"\h{2}|\H\R?")),
+        ("POSIX", regex(r"[[:digit:][:space:]]|[[:^word:]-]+")), ("hyphens", regex(r"[--/a-c-[e]]+|[+-]")), ("nested class", regex(r" ?[^(\s|[.,!?…。，、।۔،])]+")),
         ("NFD", {"normalizer": part(n.NFD())}), ("NFKC", {"normalizer": part(n.NFKC())}), ("NFKD", {"normalizer": part(n.NFKD())}),
         ("lower, strip", {"normalizer": part(n.Sequence([n.Lowercase(), n.Strip()]))}),
         ("strip left", {"normalizer": part(n.Strip(True, False))}),
@@ -168,6 +174,10 @@ def main():
         ("strip", n.Strip()), ("two replaced", n.Replace(Regex("[A-Za-z]{2}"), "x")), ("one replaced", n.Replace(Regex("[a-z]"), "xy")),
         ("prepend, strip", n.Sequence([n.Prepend("a"), n.Strip()])), ("NFKD, replace", n.Sequence([n.NFKD(), n.Replace(Regex("^.."), "b")])),
         ("lower, cut", n.Sequence([n.Lowercase(), n.Replace(Regex("^h"), "")])))]
+    later = part(p.Sequence([p.Split(Regex("[ab]"), "isolated"), p.Metaspace(prepend_scheme="first")]))
+    metas += [(f"first, {name}", {**first, "normalizer": part(normalizer), "pre_tokenizer": later}) for name, normalizer in (
+        ("put before", n.Replace(Regex("z*"), "ab")), ("lost, put before", n.Sequence([n.Strip(), n.Replace("", "b")])),
+        ("before the first", n.Sequence([n.Prepend("ba"), n.Replace("b", "a b")])))]
     metas += [("metaspace whole", metaspace(split=False)),
               ("words, metaspace first", {"normalizer": None, "pre_tokenizer": part(p.Sequence([
                   p.WhitespaceSplit(), p.Metaspace(prepend_scheme="first")]))})]
@@ -178,9 +188,13 @@ def main():
     marks.append({**{f: False for f in flags}, "id": 500, "content": "<mask>", "special": False, "normalized": True})
     more = [gemma, ("normalized mask", {"added_tokens": marks}), ("unk alone", {"model": {"fuse_unk": False}}),
             ("no fallback", {"model": {"byte_fallback": False}}), ("strip two", {"decoder": part(decoders.Sequence([
-                decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 2, 0)]))})]
+                decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 2, 0)]))}),
+            # (Before ByteLevel the reference ends in a panic where text is put before all of it.)
+            ("replace nothing", {"normalizer": part(n.Replace("", "-"))}),
+            ("replace some", {"normalizer": part(n.Sequence([n.Strip(), n.Replace(Regex("l*"), "_")]))}),
+            ("decode nothing", {"decoder": part(decoders.Sequence([decoders.Replace("", "."), decoders.Fuse()]))})]
     write("fallback", trained("fallback"), more + metas)
-    write("unknown", trained("unknown"), more[:4] + metas + [("no unk", {"model": {"unk_token": None}})])
+    write("unknown", trained("unknown"), more[:4] + more[5:] + metas + [("no unk", {"model": {"unk_token": None}})])
     plain, fused = {"byte_fallback": False}, {"fuse_unk": True}
     write("gaps", trained("gaps"), [
         ("fused", {"model": fused}), ("no fallback", {"model": plain}),

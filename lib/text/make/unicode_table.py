@@ -20,6 +20,8 @@ ALL = "".join(map(chr, CODE_POINTS))
 CATEGORIES = ("Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po "
               "Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn").split()
 SPACE, WORD, PLAIN_WORD, NUMERIC, PUNCTUATION, INERT, UNSTABLE, UNSTABLE_NFC = range(32, 40)
+NAMED = {40: r"\p{Han}", 41: "[[:alpha:]]", 42: "[[:upper:]]", 43: "[[:lower:]]", 44: "[[:punct:]]", 45: "[[:graph:]]",
+         46: r"[\w]"}
 
 
 def runs(splitter, is_member):
@@ -58,6 +60,9 @@ def collect():
     assert space == set(CODE_POINTS) - set(map(ord, kept)), "two kinds of white space"
     add(SPACE, space)
     add(WORD, pattern_members(r"\w"))
+    assert all(pattern_members(c) == pattern_members(f"[{c}]") for c in (r"\s", r"\d")), "two kinds of classes"
+    for bit, pattern in NAMED.items():
+        add(bit, pattern_members(pattern))
     whitespace = pre_tokenizers.Whitespace()
     add(PLAIN_WORD, runs(whitespace, lambda c: len(whitespace.pre_tokenize_str("a" + c)) == 1))
     add(NUMERIC, split_from_a(pre_tokenizers.Digits(individual_digits=False)))
