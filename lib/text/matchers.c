@@ -211,17 +211,20 @@ ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl10
 
 CL100K(match_llama3, .contracts = true, .max_numbers = 3)
 CL100K(match_qwen2, .contracts = true, .max_numbers = 1)
+CL100K(match_ufakzeka, .max_numbers = 1)
 CL100K(match_qwen35, .contracts = true, .max_numbers = 1, .marks = true)
 CL100K(match_minicpm, .contracts = true, .max_numbers = 0)
 CL100K(match_tekken, .by_case = true, .max_numbers = 1, .slash = true)
+CL100K(match_o200k_digit, .by_case = true, .contracts_after = true, .max_numbers = 1, .slash = true)
 CL100K(match_o200k, .by_case = true, .contracts_after = true, .max_numbers = 3, .slash = true)
 
 const struct rmli_known_pattern rmli_known_patterns[] = {
-    {RMLI_PATTERN_GPT2, match_gpt2},       {RMLI_PATTERN_LLAMA3, match_llama3},
-    {RMLI_PATTERN_QWEN2, match_qwen2},     {RMLI_PATTERN_QWEN35, match_qwen35},
-    {RMLI_PATTERN_MINICPM, match_minicpm}, {RMLI_PATTERN_CL100K, match_llama3},
-    {RMLI_PATTERN_BAILING, match_qwen2},   {RMLI_PATTERN_TEKKEN, match_tekken},
-    {RMLI_PATTERN_O200K, match_o200k},
+    {RMLI_PATTERN_GPT2, match_gpt2},         {RMLI_PATTERN_LLAMA3, match_llama3},
+    {RMLI_PATTERN_QWEN2, match_qwen2},       {RMLI_PATTERN_QWEN35, match_qwen35},
+    {RMLI_PATTERN_MINICPM, match_minicpm},   {RMLI_PATTERN_CL100K, match_llama3},
+    {RMLI_PATTERN_BAILING, match_qwen2},     {RMLI_PATTERN_TEKKEN, match_tekken},
+    {RMLI_PATTERN_O200K, match_o200k},       {RMLI_PATTERN_O200K_DIGIT, match_o200k_digit},
+    {RMLI_PATTERN_UFAKZEKA, match_ufakzeka},
 };
 const size_t rmli_n_known_patterns = sizeof rmli_known_patterns / sizeof *rmli_known_patterns;
 

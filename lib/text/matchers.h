@@ -35,6 +35,8 @@ rmli_matcher_fn *rmli_find_matcher(const char *pattern, size_t nbytes);
 #define RMLI_PATTERN_QWEN35                                                                        \
     RMLI_PATTERN_CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                       \
                              "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
+#define RMLI_PATTERN_UFAKZEKA                                                                      \
+    "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
 #define RMLI_PATTERN_MINICPM                                                                       \
     RMLI_PATTERN_CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+"                              \
                              "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
@@ -49,6 +51,12 @@ rmli_matcher_fn *rmli_find_matcher(const char *pattern, size_t nbytes);
 #define RMLI_PATTERN_TEKKEN                                                                        \
     "[^\\r\\n\\p{L}\\p{N}]?" RMLI_PATTERN_UPPER_ "*" RMLI_PATTERN_LOWER_ "+"                       \
     "|[^\\r\\n\\p{L}\\p{N}]?" RMLI_PATTERN_UPPER_ "+" RMLI_PATTERN_LOWER_ "*"                      \
+    "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" RMLI_PATTERN_SPACES
+#define RMLI_PATTERN_O200K_DIGIT                                                                   \
+    "[^\\r\\n\\p{L}\\p{N}]?" RMLI_PATTERN_UPPER_ "*" RMLI_PATTERN_LOWER_                           \
+    "+" RMLI_PATTERN_CONTRACTION "?"                                                               \
+    "|[^\\r\\n\\p{L}\\p{N}]?" RMLI_PATTERN_UPPER_ "+" RMLI_PATTERN_LOWER_                          \
+    "*" RMLI_PATTERN_CONTRACTION "?"                                                               \
     "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" RMLI_PATTERN_SPACES
 #define RMLI_PATTERN_O200K                                                                         \
     "[^\\r\\n\\p{L}\\p{N}]?" RMLI_PATTERN_UPPER_ "*" RMLI_PATTERN_LOWER_                           \

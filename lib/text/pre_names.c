@@ -41,6 +41,37 @@
     ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                 \
     "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 #define BLOOM " ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"
+#define DEEPSEEK3_STEPS "\\p{N}{1,3}", CJK3, DEEPSEEK3
+#define SPARK                                                                                      \
+    "[!\"#$%&'()*+,\\-./"                                                                          \
+    ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                 \
+    "| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+"
+#define SEED_CODER                                                                                 \
+    RMLI_PATTERN_CONTRACTION "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}"                              \
+                             "| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
+#define EXAONE_MOE                                                                                 \
+    RMLI_PATTERN_CONTRACTION                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+"                                 \
+    "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define JAIS2                                                                                      \
+    RMLI_PATTERN_CONTRACTION                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"                                                   \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"                                                \
+    "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!"    \
+    "\\S)"                                                                                         \
+    "|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"
+#define YOUTU_SCRIPTS                                                                              \
+    "[\\uac00-\\ud7a3\\u3131-\\u318e]+"                                                            \
+    "|[\\uff01\\u2026\\u201c\\u201d\\u2018\\u2019\\u2014\\uff1a\\uff1b\\uff0c\\u3001-"             \
+    "\\u303f\\ufe30-\\ufe4f]+|[\\u3105-\\u312f]+|" CJK3
+/* Kimi K2 tells Han from other letters; its words are cased as in o200k. */
+#define KIMI_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define KIMI_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define KIMI                                                                                       \
+    "[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "*" KIMI_LOWER "+" RMLI_PATTERN_CONTRACTION    \
+    "?|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "+" KIMI_LOWER "*" RMLI_PATTERN_CONTRACTION              \
+    "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
+#define THREES "\\d{1,3}(?=(?:\\d{3})*\\b)"
 #define QWEN RMLI_PATTERN_QWEN2
 #define LLAMA3 RMLI_PATTERN_LLAMA3
 
@@ -79,18 +110,26 @@ static const struct rmli_pre_name names[] = {
     {"pixtral", {LLAMA3}, 0, 1, 1},
     {"midm-2.0", {LLAMA3}, 0, 1, 1},
     {"lfm2", {LLAMA3}, 0, 1, 1},
+    {"jina-v5-nano", {LLAMA3}, 0, 1, 1},
     {"dbrx", {LLAMA3}, 0, 0, 0},
     {"smaug-bpe", {LLAMA3}, 0, 0, 0},
     {"chatglm-bpe", {LLAMA3}, 0, 0, 0},
     {"glm4", {LLAMA3}, 0, 1, 0},
+    {"glm5", {LLAMA3}, 0, 1, 0},
+    {"jais-2", {JAIS2}, 0, 0, 0},
     {"qwen2", {QWEN}, 1, 0, 0},
     {"deepseek-r1-qwen", {QWEN}, 1, 0, 0},
     {"megrez", {QWEN}, 1, 0, 0},
+    {"f2llmv2", {QWEN}, 1, 0, 0},
     {"stablelm2", {QWEN}, 1, 0, 0},
     {"hunyuan", {QWEN}, 0, 0, 0},
     {"solar-open", {QWEN}, 0, 0, 0},
     {"grok-2", {QWEN}, 0, 0, 0},
     {"kormo", {QWEN}, 0, 0, 0},
+    {"laguna", {"[^\\n]+|[\\n]+", QWEN}, 0, 0, 0},
+    {"ufakzeka", {RMLI_PATTERN_UFAKZEKA}, 0, 0, 0},
+    {"seed-coder", {SEED_CODER}, 0, 0, 0},
+    {"exaone-moe", {EXAONE_MOE}, 0, 0, 0},
     {"qwen35", {RMLI_PATTERN_QWEN35}, 0, 0, 0},
     {"minicpm5", {"\\p{N}{1,3}", RMLI_PATTERN_MINICPM}, 0, 1, 0},
     {"bailingmoe", {RMLI_PATTERN_BAILING}, 0, 0, 0},
@@ -101,14 +140,29 @@ static const struct rmli_pre_name names[] = {
     {"llama4", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"kanana2", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"minimax-m2", {RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"talkie", {RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"granite-embed-multi-97m", {RMLI_PATTERN_O200K}, 0, 1, 0},
+    {"tiny_aya", {THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"cohere2moe", {THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"youtu", {YOUTU_SCRIPTS, RMLI_PATTERN_O200K_DIGIT}, 0, 1, 0},
+    {"kimi-k2", {KIMI}, 0, 0, 0},
     {"deepseek-llm",
      {"[\r\n]", DEEPSEEK_LETTERS, DEEPSEEK_PUNCTUATION, "\\s+$", CJK_OLD, DIGIT},
      0,
      0,
      0},
     {"deepseek-coder", {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK_OLD, DIGIT}, 0, 0, 0},
-    {"deepseek-v3", {"\\p{N}{1,3}", CJK3, DEEPSEEK3}, 0, 0, 0},
-    {"hunyuan-dense", {"\\p{N}{1,3}", CJK3, DEEPSEEK3}, 0, 0, 0},
+    {"deepseek-v3", {DEEPSEEK3_STEPS}, 0, 0, 0},
+    {"hunyuan-dense", {DEEPSEEK3_STEPS}, 0, 0, 0},
+    {"joyai-llm", {DEEPSEEK3_STEPS}, 0, 0, 0},
+    {"hy_v4", {DEEPSEEK3_STEPS}, 0, 0, 0},
+    {"spark2_5", {"\\p{N}{1,3}", CJK3, SPARK, "\\p{N}"}, 0, 0, 0},
+    {"chameleon",
+     {"<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\\t\\n]|    |  )", "\\p{N}",
+      "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
+     0,
+     0,
+     1},
     {"bloom", {BLOOM}, 0, 0, 0},
     {"poro-chat", {BLOOM}, 0, 0, 0},
     {"gpt3-finnish", {BLOOM}, 0, 0, 0},
@@ -121,6 +175,26 @@ const struct rmli_pre_name *rmli_pre_find(const char *name, size_t nbytes)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].name) == nbytes && memcmp(names[i].name, name, nbytes) == 0)
             return &names[i];
+    return NULL;
+}
+
+const char *rmli_pre_refusal(const char *name, size_t nbytes)
+{
+    static const struct {
+        const char *name, *why;
+    } refused[] = {
+        {"gemma4", "it merges characters, not bytes"},
+        {"granite-embed-multi-311m", "it merges characters, not bytes"},
+        {"sarvam-moe", "it merges characters, not bytes"},
+        {"whitespace", "it merges characters, not bytes"},
+        {"jina-v1-en", "it ends texts with an encoder's separator"},
+        {"jina-v2-code", "it ends texts with an encoder's separator"},
+        {"roberta-bpe", "it ends texts with an encoder's separator"},
+        {"afmoe", "it groups digits by a rule that no expression here has"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strlen(refused[i].name) == nbytes && memcmp(refused[i].name, name, nbytes) == 0)
+            return refused[i].why;
     return NULL;
 }
 

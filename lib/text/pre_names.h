@@ -16,6 +16,8 @@ struct rmli_pre_name {
 
 /* NULL when there is no such name. */
 const struct rmli_pre_name *rmli_pre_find(const char *name, size_t nbytes);
+/* Why a name that llama.cpp knows is not in the table; NULL when it does not know it, or is. */
+const char *rmli_pre_refusal(const char *name, size_t nbytes);
 /* All names, separated by spaces. */
 void rmli_pre_list(char *out, size_t out_nbytes);
 /* Fills the pipeline's pre-tokenizers and normalizers. */

@@ -358,8 +358,12 @@ static const struct rmli_pre_name *find_pre(struct reader *r, const char *chosen
     else if (!rmli_gguf_get_string(r->gguf, "tokenizer.ggml.pre", &name, NULL, r->err))
         return NULL;
     const struct rmli_pre_name *pre = rmli_pre_find(name.data, name.nbytes);
-    if (!pre) {
-        char known[900];
+    const char *why = pre ? NULL : rmli_pre_refusal(name.data, name.nbytes);
+    if (why) {
+        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
+                  "pre-tokenizer '%.*s' is not supported: %s", (int)name.nbytes, name.data, why);
+    } else if (!pre) {
+        char known[1024];
         rmli_pre_list(known, sizeof known);
         rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
                   "pre-tokenizer '%.*s' is not known, expected one of: %s",
