@@ -26,7 +26,7 @@ static bool know_model(struct bench_session *session, const struct bench_model *
         .weight_dtype = m->weight_dtype,
         .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
     };
-    session->model_id = store_upsert_model(session->store, &model, err);
+    session->model_id = store_add_model(session->store, session->run_id, &model, err);
     return session->model_id >= 0;
 }
 
@@ -57,14 +57,13 @@ bool bench_session_begin(struct bench_session *session, const struct cli_options
     if (!store_path(options->db, path, sizeof path, err))
         return false;
     session->store = store_open(path, STORE_WRITE, err);
-    session->run_id = session->store && know_model(session, plan->model, err)
-                          ? begin_run(session, plan, n_reps, resume, err)
-                          : -1;
-    if (session->run_id < 0) {
-        store_close(session->store);
-        return false;
-    }
-    return true;
+    session->run_id = session->store ? begin_run(session, plan, n_reps, resume, err) : -1;
+    if (session->run_id >= 0 && know_model(session, plan->model, err))
+        return true;
+    if (session->run_id >= 0)
+        store_finish_run(session->store, session->run_id, STORE_FAILED, CLI_ERROR, NULL);
+    store_close(session->store);
+    return false;
 }
 
 static bool keep(struct bench_session *session, struct bench_row *row, struct rml_error *err)

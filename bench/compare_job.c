@@ -107,7 +107,7 @@ static int64_t know_model(const struct compare_job *job, const struct keeping *k
             .weight_dtype = m->weight_dtype,
             .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
         };
-        return store_upsert_model(k->store, &model, err);
+        return store_add_model(k->store, k->run_id, &model, err);
     }
     return 0;
 }

@@ -38,7 +38,7 @@ static int64_t add_model(struct eval_run *run, const struct eval_engine *engine,
         .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(engine->model))->name,
         .tokenizer_sha256 = engine->tokenizer ? engine->tokenizer_sha256 : NULL,
     };
-    return store_upsert_model(run->store, &model, err);
+    return store_add_model(run->store, run->run_id, &model, err);
 }
 
 bool eval_run_add_task(struct eval_run *run, const struct eval_task *task, struct rml_error *err)

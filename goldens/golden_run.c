@@ -32,7 +32,7 @@ static bool add_model(struct golden_run *run, struct golden_engine *engine, stru
         .config = rml_model_config(engine->model),
         .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(engine->model))->name,
     };
-    run->model_id = store_upsert_model(run->store, &model, err);
+    run->model_id = store_add_model(run->store, run->run_id, &model, err);
     if (run->model_id < 0)
         return false;
     strcpy(run->model_sha256, engine->sha256);

@@ -191,7 +191,7 @@ static bool describe_host(const struct import *import, const struct import_optio
 /* ---- Storing ------------------------------------------------------------------------------- */
 
 /* The checkpoint as the file has it; one that is known stays as it is. 0: the file has none. */
-static int64_t find_model(const struct import *import, struct store *store)
+static int64_t add_model(const struct import *import, struct store *store, int64_t run_id)
 {
     const struct import_model *m = &import->model;
     if (!m->content_sha256)
@@ -208,7 +208,10 @@ static int64_t find_model(const struct import *import, struct store *store)
     query_count(&q, m->file_nbytes);
     query_text(&q, m->weight_dtype);
     int64_t id = query_id(&q);
-    return query_release(&q, "storing a model", import->err) ? id : -1;
+    return query_release(&q, "storing a model", import->err) &&
+                   store_insert_run_model(store, run_id, id, import->err)
+               ? id
+               : -1;
 }
 
 static int64_t insert_run(const struct import *import, struct store *store, const char *uuid,
@@ -287,7 +290,7 @@ static bool insert_all(struct import *import, struct store *store,
                        const struct import_options *options, const char *uuid)
 {
     int64_t run_id = insert_run(import, store, uuid, options);
-    int64_t model_id = run_id < 0 ? -1 : find_model(import, store);
+    int64_t model_id = run_id < 0 ? -1 : add_model(import, store, run_id);
     bool ok = model_id >= 0 && insert_facts(import, store, run_id);
     int order = 0;
     for (size_t i = 0; ok && i < import->n_rows; i++) {

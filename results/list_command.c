@@ -28,7 +28,9 @@ static const char runs_sql[] =
     "   JOIN bench_case AS c ON c.id = r.bench_case_id WHERE r.run_id = u.id GROUP BY c.suite "
     "ORDER BY min(r.id))),"
     "  (SELECT group_concat(name, ', ') FROM (SELECT g.name FROM golden AS g"
-    "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id)))) AS what"
+    "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id))),"
+    "  (SELECT group_concat(file_name, ', ') FROM (SELECT m.file_name FROM run_model AS l"
+    "   JOIN model AS m ON m.id = l.model_id WHERE l.run_id = u.id ORDER BY l.id))) AS what"
     " FROM run AS u JOIN host AS h ON h.id = u.host_id JOIN build AS b ON b.id = u.build_id"
     " WHERE " RUN_FILTER_SQL " ORDER BY u.start_ns DESC, u.id DESC";
 
@@ -67,7 +69,7 @@ static void cell_count(struct cli_table *table, const struct query *q, int colum
         cli_table_cell(table, "%" PRId64, (int64_t)sqlite3_column_int64(q->stmt, column));
 }
 
-/* What it is of: tasks and their models, suites, goldens; a table is no place for all of many. */
+/* What it is of: tasks and their models, suites, goldens, else checkpoints; a table is no place for all of many. */
 static void cell_what(struct cli_table *table, const char *what)
 {
     if (what && strlen(what) > 40)

@@ -34,6 +34,7 @@ static const struct table_rule {
     {"bench_case", BY_KEY, "case_key"},
     {"run", BY_KEY, "uuid"},
     {"run_env", BY_UNIQUE, NULL},
+    {"run_model", BY_UNIQUE, NULL},
     {"result", BY_ALL, NULL},
     {"sample", BY_UNIQUE, NULL},
     {"token_time", BY_UNIQUE, NULL},

@@ -14,6 +14,8 @@ static const char candidates_sql[] =
     " UNION SELECT run_id, 'task ' || task FROM eval_metric"
     " UNION SELECT run_id, 'task ' || task FROM eval_item"
     " UNION SELECT run_id, 'task ' || task FROM eval"
+    " UNION SELECT m.run_id, 'checkpoint ' || m.model_id FROM run_model AS m"
+    "  JOIN run AS u ON u.id = m.run_id WHERE u.kind = 'quantize'"
     "), every(run_id, what) AS ("
     " SELECT run_id, what FROM subject UNION ALL"
     " SELECT id, 'kind ' || kind FROM run WHERE id NOT IN (SELECT run_id FROM subject)"
@@ -83,8 +85,10 @@ bool prune_delete(struct store *store, const json_t *plan, struct rml_error *err
     static const char *const orphans[] = {
         "DELETE FROM bench_case WHERE id NOT IN (SELECT bench_case_id FROM result)"
         " AND id NOT IN (SELECT bench_case_id FROM annotation WHERE bench_case_id IS NOT NULL)",
-        "DELETE FROM model WHERE id NOT IN (SELECT model_id FROM bench_case WHERE model_id IS NOT"
-        " NULL) AND id NOT IN (SELECT model_id FROM golden WHERE model_id IS NOT NULL)"
+        /* the cases of an annotation keep theirs */
+        "DELETE FROM model WHERE id NOT IN (SELECT model_id FROM run_model)"
+        " AND id NOT IN (SELECT model_id FROM bench_case WHERE model_id IS NOT NULL)"
+        " AND id NOT IN (SELECT model_id FROM golden WHERE model_id IS NOT NULL)"
         " AND id NOT IN (SELECT model_id FROM eval_metric WHERE model_id IS NOT NULL)"
         " AND id NOT IN (SELECT model_id FROM eval WHERE model_id IS NOT NULL)"
         " AND id NOT IN (SELECT base_model_id FROM eval WHERE base_model_id IS NOT NULL)",

@@ -20,8 +20,8 @@ struct prune_rules {
  * "n_samples"}, oldest first, and how many that fit the filter stay, by reason. A run that is
  * still going on always stays. NULL with an error.
  *
- * keep_last counts, on each host, by subject: a benchmark case and arm, a golden, a task, or
- * for a run with none of these its kind. A run stays as long as it is among the last of any of
+ * keep_last counts, on each host, by subject: a benchmark case and arm, a golden, a task, a
+ * checkpoint that was quantised or came of it, or for a run with none of these its kind. A run stays as long as it is among the last of any of
  * its subjects.
  */
 struct prune_kept {

@@ -22,6 +22,8 @@ extern const char schema_v2[];
 extern const char schema_v3_eval[];
 /* Of version 4. */
 extern const char schema_v4_eval_verdict[];
+/* Of version 5. */
+extern const char schema_v5_run_model[];
 
 struct schema_version {
     const char *const *scripts; /* NULL-terminated */

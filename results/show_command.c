@@ -22,6 +22,10 @@
 static const struct {
     const char *key, *sql;
 } sections[] = {
+    {"models",
+     "SELECT m.file_name, m.content_sha256, m.file_bytes, m.arch, m.n_params, m.weight_dtype,"
+     " m.tokenizer_sha256 FROM run_model AS l JOIN model AS m ON m.id = l.model_id"
+     " WHERE l.run_id = ? ORDER BY l.id"},
     {"goldens",
      "SELECT g.name, g.kind, m.file_name AS model, m.content_sha256 AS model_sha256,"
      " g.reference_sha256, g.arithmetic, g.k_dtype, g.v_dtype, g.isa, g.threads, g.n_positions,"
@@ -244,6 +248,25 @@ static void print_results(const json_t *rows)
     cli_table_destroy(table);
 }
 
+static void print_models(const json_t *rows)
+{
+    struct cli_table *table =
+        cli_table_create("<checkpoint|<arch|<weights|>parameters|>bytes|<content");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        cell_text(table, row_text(row, "file_name"));
+        cell_text(table, row_text(row, "arch"));
+        cell_text(table, row_text(row, "weight_dtype"));
+        cell_whole(table, row_real(row, "n_params"));
+        cell_whole(table, row_real(row, "file_bytes"));
+        cli_table_cell(table, "%.12s", row_text(row, "content_sha256"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
 static void print_goldens(const json_t *rows)
 {
     struct cli_table *table =
@@ -395,6 +418,7 @@ static void print_run(const json_t *document)
     print_provenance(document);
     putchar('\n');
     print_environment(json_object_get(document, "environment"));
+    print_section(json_object_get(document, "models"), print_models);
     print_section(json_object_get(document, "rows"), print_results);
     print_section(json_object_get(document, "goldens"), print_goldens);
     print_section(json_object_get(document, "evals"), print_evals);

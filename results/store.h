@@ -8,7 +8,7 @@
  *         ...
  *     struct store_run run = {.kind = STORE_RUN_GOLDEN, .argc = argc, .argv = argv};
  *     int64_t run_id = store_begin_run(store, &run, &err);
- *     int64_t model_id = store_upsert_model(store, &model, &err);
+ *     int64_t model_id = store_add_model(store, run_id, &model, &err);
  *     store_add_golden(store, run_id, &golden, &err);          any number of times
  *     store_finish_run(store, run_id, STORE_COMPLETE, exit_code, &err);
  *     store_close(store);
@@ -144,8 +144,9 @@ struct store_model {
     const char *tokenizer_sha256;          /* NULL: not known */
 };
 
-int64_t store_upsert_model(struct store *store, const struct store_model *model,
-                           struct rml_error *err);
+/* Stores it, and that the run has read or written it. */
+int64_t store_add_model(struct store *store, int64_t run_id, const struct store_model *model,
+                        struct rml_error *err);
 
 /* ---- Goldens -------------------------------------------------------------- */
 

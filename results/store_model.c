@@ -64,11 +64,9 @@ static char *config_json(const struct rml_model_config *c)
     return text;
 }
 
-int64_t store_upsert_model(struct store *store, const struct store_model *model,
-                           struct rml_error *err)
+static int64_t upsert_model(struct store *store, const struct store_model *model,
+                            struct rml_error *err)
 {
-    if (!store)
-        return 0;
     const struct rml_model_config *c = model->config;
     char *config = config_json(c);
     if (!config) {
@@ -109,6 +107,30 @@ int64_t store_upsert_model(struct store *store, const struct store_model *model,
     int64_t id = query_id(&q);
     free(config);
     return query_release(&q, "storing a model", err) ? id : -1;
+}
+
+bool store_insert_run_model(struct store *store, int64_t run_id, int64_t model_id,
+                            struct rml_error *err)
+{
+    struct query q;
+    query_init(&q, store,
+               "INSERT INTO run_model(run_id, model_id) VALUES (?, ?) ON CONFLICT DO NOTHING");
+    query_int(&q, run_id);
+    query_int(&q, model_id);
+    query_run(&q);
+    return query_release(&q, "storing a model", err);
+}
+
+int64_t store_add_model(struct store *store, int64_t run_id, const struct store_model *model,
+                        struct rml_error *err)
+{
+    if (!store)
+        return 0;
+    if (!store_begin(store, "storing a model", err))
+        return -1;
+    int64_t id = upsert_model(store, model, err);
+    bool ok = id >= 0 && store_insert_run_model(store, run_id, id, err);
+    return store_end(store, ok, "storing a model", err) ? id : -1;
 }
 
 int64_t store_add_golden(struct store *store, int64_t run_id, const struct store_golden *g,

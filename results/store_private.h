@@ -52,6 +52,9 @@ int64_t store_upsert_host(struct store *store, const struct host_facts *host,
                           struct rml_error *err);
 int64_t store_upsert_build(struct store *store, const struct build_record *build,
                            struct rml_error *err);
+/* The run has read or written that checkpoint. */
+bool store_insert_run_model(struct store *store, int64_t run_id, int64_t model_id,
+                            struct rml_error *err);
 /* The column argv_json of run; to be freed, NULL when memory is exhausted. */
 char *store_argv_json(int argc, char *const *argv);
 /* As store_add_result; the run's heartbeat stays. */

@@ -48,7 +48,7 @@ bool quantize_run_add_model(struct quantize_run *run, const struct rml_checkpoin
         .config = config,
         .weight_dtype = main_dtype(cp),
     };
-    ok = ok && store_upsert_model(run->store, &model, err) > 0;
+    ok = ok && store_add_model(run->store, run->run_id, &model, err) > 0;
     free(config);
     return ok;
 }

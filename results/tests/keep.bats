@@ -158,6 +158,32 @@ gone() { rml-results prune --db a.db --json "$@" | sed -n 's/.*"run": "0*\([1-9]
     rml-results check --db a.db >/dev/null
 }
 
+@test "prune: a checkpoint stays as long as a run that has read or written it, a quantisation too" {
+    model=$RML_SOURCE_DIR/goldens/fixtures/llama/model.gguf
+    rml-quantize "$model" q8.gguf --type q8_0 --db q.db >/dev/null 2>&1
+    rml-quantize "$model" q4.gguf --type q4_0 --db q.db >/dev/null 2>&1
+    rml-golden check "$model" "$RML_SOURCE_DIR/goldens/fixtures/llama/golden.json" --db q.db >/dev/null
+    rml-results list --db q.db | grep -q 'quantize .* model.gguf, q4.gguf '
+    rml-results show 1 --db q.db >text
+    [ "$(grep -A 2 '^checkpoint ' text | awk '{ print $1, $3 }' | paste -sd ' ')" = 'checkpoint weights model.gguf F16 q8.gguf Q8_0' ]
+    rml-results show 1 --db q.db --json >out.json
+    [ "$(json out.json "json_extract(d, '\$.models[1].content_sha256')")" = "$(rml-inspect q8.gguf --verify --json | sed -n 's/.*"content_sha256": "\([0-9a-f]*\)".*/\1/p')" ]
+    gone() { rml-results prune --db q.db --json "$@" | grep -c '"run":'; }
+    [ "$(gone --keep-last 1)" -eq 0 ] # of each of them the last
+    [ "$(gone --kind quantize --before 2100-01-01)" -eq 2 ]
+    files() { sqlite3 q.db "SELECT group_concat(file_name, ' ') FROM (SELECT file_name FROM model ORDER BY 1)"; }
+    rml-results prune --db q.db --kind golden --before 2100-01-01 --yes >/dev/null
+    [ "$(files)" = 'model.gguf q4.gguf q8.gguf' ]
+    rml-results merge --db m.db q.db >/dev/null # and goes with its run elsewhere
+    [ "$(sqlite3 m.db "SELECT group_concat(file_name, ' ') FROM (SELECT m.file_name FROM run_model AS l JOIN model AS m ON m.id = l.model_id
+        ORDER BY l.id)")" = 'model.gguf q8.gguf model.gguf q4.gguf' ]
+    sqlite3 q.db "UPDATE run SET label = 'old' WHERE id = 1"
+    rml-results prune --db q.db --label old --before 2100-01-01 --yes >/dev/null
+    [ "$(files)" = 'model.gguf q4.gguf' ]
+    rml-results prune --db q.db --before 2100-01-01 --yes >/dev/null
+    [ -z "$(files)" ] && rml-results check --db q.db
+}
+
 # A database as the program of schema 1 wrote it
 schema_1() { sqlite3 "$1" <"$BATS_TEST_DIRNAME/schema_v1.sql"; }
 
@@ -174,6 +200,14 @@ schema_1() { sqlite3 "$1" <"$BATS_TEST_DIRNAME/schema_v1.sql"; }
     sqlite3 a.db.schema-1 'SELECT * FROM run; SELECT * FROM sample; SELECT * FROM bench_case' | cmp - before
     rml-results check --db a.db && rml-results show last --db a.db >/dev/null
     [[ $(rml-results migrate --db a.db) == 'a.db: has schema '*' already' ]]
+    # which checkpoints runs were of is taken from what was there
+    schema_1 c.db
+    sqlite3 c.db "INSERT INTO model(id, content_sha256, file_name) VALUES (1, 'a', 'a.gguf'), (2, 'b', 'b.gguf'), (3, 'c', 'c.gguf'), (4, 'd', 'b');
+        UPDATE bench_case SET model_id = 3 WHERE id = 1;
+        INSERT INTO run SELECT id + 1, 'u2', 'quantize', state, exit_code, host_id, build_id, start_ns, end_ns, heartbeat_ns, pid, pid_start_ticks,
+            pid_namespace, boot_id, hostname, '[\"rml-quantize\",\"in/a.gguf\",\"b.gguf\",\"--type\",\"q8_0\"]', env_json, seed, label FROM run"
+    rml-results migrate --db c.db >/dev/null
+    [ "$(sqlite3 c.db 'SELECT run_id, model_id FROM run_model ORDER BY 1, 2' | paste -sd ' ')" = '1|3 2|1 2|2' ]
     # the copy is not there twice, and nothing is changed without it
     schema_1 b.db
     : >taken

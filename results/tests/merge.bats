@@ -47,6 +47,7 @@ full_run() {
         INSERT INTO eval(run_id, task, protocol, model_id, base_model_id, settings_json) SELECT id, 't', 'p', (SELECT max(id) FROM model), (SELECT min(id) FROM model), '{}' FROM u;
         INSERT INTO eval_doc(run_id, task, doc_id, doc_idx, text) SELECT max(run_id), 't', '$tag', 0, 'a text' FROM eval;
         INSERT INTO eval_doc_metric(run_id, task, doc_id, metric, value) SELECT max(run_id), 't', '$tag', 'nll', 1.5 FROM eval;
+        INSERT INTO run_model(run_id, model_id) SELECT max(run_id), (SELECT max(id) FROM model) FROM eval;
         INSERT INTO annotation(bench_case_id, host_id, commit_sha, kind, note)
             SELECT max(bench_case.id), (SELECT max(id) FROM host), 'c0ffee', 'step', '$tag' FROM bench_case;"
 }
@@ -72,6 +73,7 @@ said() {
         SELECT 'eval', u.uuid, e.protocol, m.content_sha256, b.content_sha256, d.text, x.value FROM eval e JOIN run u ON u.id = e.run_id
             JOIN model m ON m.id = e.model_id JOIN model b ON b.id = e.base_model_id
             JOIN eval_doc d ON d.run_id = e.run_id JOIN eval_doc_metric x ON x.run_id = e.run_id;
+        SELECT 'run_model', u.uuid, m.content_sha256 FROM run_model l JOIN run u ON u.id = l.run_id JOIN model m ON m.id = l.model_id;
         SELECT 'annotation', c.case_key, h.fingerprint, a.commit_sha, a.note FROM annotation a
             JOIN bench_case c ON c.id = a.bench_case_id JOIN host h ON h.id = a.host_id;
         SELECT 'interval', n, hi_rank FROM median_interval WHERE n > 1000" | sort

@@ -217,12 +217,12 @@ Test(store_results, models_and_goldens)
     memset(hash, 'a', 64);
     hash[64] = 0;
     struct store_model model = {hash, "/some/where/toy.gguf", 1000, &config, "F32", NULL};
-    int64_t id = store_upsert_model(store, &model, &err);
+    int64_t id = store_add_model(store, run_id, &model, &err);
     cr_assert(id > 0, "%s", err.message);
     model.tokenizer_sha256 = "bb";
-    cr_expect(store_upsert_model(store, &model, &err) == id);
+    cr_expect(store_add_model(store, run_id, &model, &err) == id);
     model.tokenizer_sha256 = NULL;
-    cr_expect(store_upsert_model(store, &model, &err) == id);
+    cr_expect(store_add_model(store, run_id, &model, &err) == id);
     cr_expect(fixture_number(store, "SELECT count(*) FROM model WHERE file_name = 'toy.gguf' AND"
                                     " n_ff = 64 AND tokenizer_sha256 = 'bb' AND n_params > 0 AND"
                                     " json_extract(config_json, '$.sliding_layers[0]') = 1 AND"
