@@ -2,63 +2,96 @@
  * rml-results check: is the file sound, and which runs died.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "results/commands.h"
-#include "results/store_private.h"
+#include "results/figures.h"
+#include "results/query_json.h"
+#include "results/result_rows.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
 #include "tools/cli/report.h"
 
-/* Every line of SQLite's own check but "ok" is damage. Returns their number; -1 with an
- * error. */
-static int64_t check_pages(struct store *store, struct rml_error *err)
+/* Every line of SQLite's own check but "ok" is damage. */
+static bool check_pages(struct store *store, json_t *damage, struct rml_error *err)
 {
     struct query q;
-    int64_t n = 0;
     query_init(&q, store, "PRAGMA integrity_check(20)");
     while (query_step(&q)) {
-        const char *line = (const char *)sqlite3_column_text(q.stmt, 0);
-        if (strcmp(line, "ok") != 0) {
-            printf("damaged: %s\n", line);
-            n++;
-        }
+        const char *line = query_column_text(&q, 0);
+        if (strcmp(line, "ok") != 0)
+            json_array_append_new(damage, cli_json_text(line));
     }
-    return query_release(&q, "checking it", err) ? n : -1;
+    return query_release(&q, "checking it", err);
 }
 
 /* Rows that point to a row that is not there. */
-static int64_t check_references(struct store *store, struct rml_error *err)
+static bool check_references(struct store *store, json_t *damage, struct rml_error *err)
 {
     struct query q;
-    int64_t n = 0;
     query_init(&q, store,
                "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check"
                " GROUP BY 1, 2 ORDER BY 1, 2");
-    while (query_step(&q)) {
-        printf("damaged: %" PRId64 " rows of %s without their %s\n",
-               (int64_t)sqlite3_column_int64(q.stmt, 2), sqlite3_column_text(q.stmt, 0),
-               sqlite3_column_text(q.stmt, 1));
-        n++;
-    }
-    return query_release(&q, "checking it", err) ? n : -1;
+    while (query_step(&q))
+        json_array_append_new(damage,
+                              json_sprintf("%" PRId64 " rows of %s without their %s",
+                                           (int64_t)sqlite3_column_int64(q.stmt, 2),
+                                           query_column_text(&q, 0), query_column_text(&q, 1)));
+    return query_release(&q, "checking it", err);
 }
 
-static bool list_dead_runs(struct store *store, struct rml_error *err)
+static bool find_dead_runs(struct store *store, json_t *dead, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store,
-               "SELECT id, uuid, kind, datetime(start_ns / 1000000000, 'unixepoch')"
-               " FROM run WHERE state = 'running' ORDER BY start_ns");
+               "SELECT id, uuid AS run, kind, start_ns, label FROM run WHERE state = 'running'"
+               " ORDER BY start_ns, id");
     bool ok = true;
     while (ok && query_step(&q)) {
         enum store_liveness liveness;
         ok = store_run_liveness(store, sqlite3_column_int64(q.stmt, 0), &liveness, err);
         if (ok && liveness == STORE_DEAD)
-            printf("dead run: %s, %s, begun %sZ\n", sqlite3_column_text(q.stmt, 1),
-                   sqlite3_column_text(q.stmt, 2), sqlite3_column_text(q.stmt, 3));
+            json_array_append_new(dead, query_row_json(&q));
     }
     return query_release(&q, "listing runs", err) && ok;
+}
+
+/* {"file", "sound", "damage": [text], "dead_runs": [{"id", "run", "kind", "start_ns", "label"}]};
+ * NULL with an error. What is in a damaged file is not looked for. */
+static json_t *check(struct store *store, struct rml_error *err)
+{
+    json_t *damage = json_array(), *dead = json_array(), *document = NULL;
+    bool ok = check_pages(store, damage, err);
+    ok = ok && (json_array_size(damage) > 0 || check_references(store, damage, err));
+    bool sound = json_array_size(damage) == 0;
+    ok = ok && (!sound || find_dead_runs(store, dead, err));
+    if (ok)
+        document = json_pack("{so sb sO sO}", "file", cli_json_text(store_file(store)), "sound",
+                             sound, "damage", damage, "dead_runs", dead);
+    if (ok && !document)
+        rmli_fail(err, RML_NO_MEMORY, store_file(store), -1, "no memory while checking it");
+    json_decref(damage);
+    json_decref(dead);
+    return document;
+}
+
+static void print_check(const json_t *document)
+{
+    const json_t *value;
+    size_t i;
+    json_array_foreach(json_object_get(document, "damage"), i, value)
+        printf("damaged: %s\n", json_string_value(value));
+    if (json_is_true(json_object_get(document, "sound")))
+        printf("sound: %s\n", row_text(document, "file"));
+    json_array_foreach(json_object_get(document, "dead_runs"), i, value)
+    {
+        char start[32];
+        utc_text(json_integer_value(json_object_get(value, "start_ns")), start);
+        printf("dead run: %s, %s, begun %s\n", row_text(value, "run"), row_text(value, "kind"),
+               start);
+    }
 }
 
 static const struct argp_option options[] = {RESULTS_DB_OPTION, {0}};
@@ -79,20 +112,24 @@ int results_check_main(int argc, char **argv)
                "  rml-results check --db results/rml.db"};
     const char *db = NULL;
     struct cli_options common;
-    cli_parse(&common, 0, &argp, argc, argv, &db);
+    cli_parse(&common, CLI_OPT_JSON, &argp, argc, argv, &db);
 
     struct rml_error err = RML_ERROR_INIT;
     struct store *store = results_open(db, &err);
-    int64_t n_pages = store ? check_pages(store, &err) : -1;
-    int64_t n_references = n_pages == 0 ? check_references(store, &err) : n_pages < 0 ? -1 : 0;
-    bool ok = n_references >= 0;
-    bool sound = n_pages == 0 && n_references == 0;
-    if (ok && sound) {
-        printf("sound: %s\n", store_file(store));
-        ok = list_dead_runs(store, &err);
-    }
-    if (ok && !sound)
-        ok = rmli_fail(&err, RML_FORMAT, store_file(store), -1, "database is damaged");
+    json_t *document = store ? check(store, &err) : NULL;
+    bool sound = json_is_true(json_object_get(document, "sound"));
+    if (document && !sound)
+        rmli_fail(&err, RML_FORMAT, store_file(store), -1, "database is damaged");
     store_close(store);
-    return ok ? CLI_PASS : cli_error(&err);
+    if (!document)
+        return cli_error(&err);
+    if (common.json)
+        cli_json_print(document, 17);
+    else
+        print_check(document);
+    json_decref(document);
+    if (sound)
+        return CLI_PASS;
+    cli_error_line(&err);
+    return CLI_ERROR;
 }

@@ -18,7 +18,7 @@ try() {
 measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/null 2>&1; }
 
 @test "a bad command line exits 2 and prints nothing on stdout" {
-    for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'check --json' 'list --limit 0' 'list --limit x' 'check extra'; do
+    for args in '' 'nosuch' 'list extra' 'list --no-db' 'list --db=' 'list --limit 0' 'list --limit x' 'check extra'; do
         # shellcheck disable=SC2086 # words
         try rml-results $args
         echo "args: $args: status $status: $stderr"
@@ -78,6 +78,10 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     [ "$status" -eq 1 ]
     [[ $output == 'damaged: 1 rows of run without their build' ]]
     [[ $stderr == *'broken.db: database is damaged' ]]
+    try rml-results check --db broken.db --json
+    [ "$status" -eq 1 ] && [[ $stderr == 'rml-results: broken.db: database is damaged' ]]
+    [ "$(sqlite3 :memory: "SELECT d ->> '\$.sound', d ->> '\$.damage[0]', json_array_length(d, '\$.damage')
+        FROM (SELECT CAST(readfile('stdout.txt') AS TEXT) AS d)")" = '0|1 rows of run without their build|1' ]
 
     sqlite3 a.db "VACUUM INTO 'torn.db'"
     size=$(stat -c %s torn.db)
@@ -91,4 +95,25 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     try rml-results check --db schema.db
     [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
     [[ $stderr == 'rml-results: schema.db: database is damaged: malformed database schema (run)'*' while opening it' ]]
+    try rml-results check --json --db schema.db
+    [ "$status" -eq 1 ]
+    [ "$(sqlite3 :memory: "SELECT json_extract(CAST(readfile('stdout.txt') AS TEXT), '\$.error.code', '\$.error.file')")" = '["format","schema.db"]' ]
+}
+
+@test "check: dead runs are listed, in words and as JSON, and are no damage" {
+    measure a.db
+    rml-bench attention --kv f32 --depth 8 --db a.db >/dev/null 2>&1
+    try rml-results check --json --db a.db
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    [ "$(sqlite3 :memory: "SELECT json_extract(CAST(readfile('stdout.txt') AS TEXT), '\$.file', '\$.sound', '\$.damage', '\$.dead_runs')")" = \
+        '["a.db",true,[],[]]' ]
+    sqlite3 a.db "UPDATE run SET state = 'running', end_ns = NULL, exit_code = NULL, boot_id = 'gone' WHERE id = 2"
+    try rml-results check --db a.db
+    uuid=$(sqlite3 a.db 'SELECT uuid FROM run WHERE id = 2')
+    [ "$status" -eq 0 ] && [[ $output == "sound: a.db
+dead run: $uuid, bench, begun 2"*Z ]]
+    try rml-results check --json --db a.db
+    [ "$status" -eq 0 ]
+    [ "$(sqlite3 :memory: "SELECT group_concat(json_extract(value, '\$.run') || json_extract(value, '\$.kind') || json_extract(value, '\$.id'))
+        FROM json_each(CAST(readfile('stdout.txt') AS TEXT), '\$.dead_runs')")" = "${uuid}bench2" ]
 }
