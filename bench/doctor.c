@@ -131,22 +131,27 @@ static bool measure(struct doctor_facts *facts, const struct cli_options *option
     return ok;
 }
 
-/* Neither the database nor its folder is made: the nearest one that is there has to be writable. */
+/* Neither the database nor its folder is made: the nearest folder that is there has to be
+ * writable, and a database that is there has to be one that this program can go on with. */
 static void look_at_database(struct doctor_facts *facts, const char *path)
 {
-    static char folder[PATH_MAX];
+    char at[PATH_MAX];
+    struct rml_error err = RML_ERROR_INIT;
     facts->db_path = path;
-    snprintf(folder, sizeof folder, "%s", path);
-    for (const char *at = path; access(at, F_OK) != 0; at = folder) {
-        char *slash = strrchr(folder, '/');
+    snprintf(at, sizeof at, "%s", path);
+    while (access(at, F_OK) != 0 && errno == ENOENT && strcmp(at, ".") != 0) {
+        char *slash = strrchr(at, '/');
         if (!slash)
-            snprintf(folder, sizeof folder, ".");
+            strcpy(at, ".");
         else
-            slash[slash == folder] = 0; /* "/" stays */
+            slash[slash == at] = 0; /* "/" stays */
     }
-    facts->db_on_network = store_is_on_network(folder);
-    if (access(folder, W_OK) != 0)
-        facts->db_error = strerror(errno);
+    facts->db_on_network = store_is_on_network(at);
+    if (access(at, W_OK) != 0)
+        rmli_fail(&err, RML_IO, path, -1, "%s", strerror(errno));
+    else if (strcmp(at, path) == 0)
+        store_close(store_open(path, STORE_READ_OLD, &err));
+    snprintf(facts->db_error, sizeof facts->db_error, "%.159s", err.message);
 }
 
 /* The first line that `valgrind --version` prints. */

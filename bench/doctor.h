@@ -40,8 +40,8 @@ struct doctor_facts {
     double spread;      /* of single runs of arithmetic: 95th percentile / median - 1 */
     double steal_share; /* of all processors' time meanwhile; NaN: not known */
 
-    const char *db_path;  /* NULL: no results database is wanted */
-    const char *db_error; /* why nothing can be written there; NULL: it can */
+    const char *db_path; /* NULL: no results database is wanted */
+    char db_error[160];  /* why nothing can be written there; "": it can */
     bool db_on_network;
     const char *valgrind; /* its version; NULL: not found */
 };

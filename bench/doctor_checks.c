@@ -215,11 +215,11 @@ static void check_database(struct examination *e)
         return;
     }
     struct doctor_check *check = next(e, "database", matters, "%s%s%s", f->db_path,
-                                      f->db_error        ? ": "
+                                      f->db_error[0]     ? ": "
                                       : f->db_on_network ? ": on a network filesystem"
                                                          : "",
-                                      f->db_error ? f->db_error : "");
-    if (f->db_error)
+                                      f->db_error);
+    if (f->db_error[0])
         judge_state(check, DOCTOR_BAD,
                     "--db or RML_DB with a place that can be written, or "
                     "--no-db");

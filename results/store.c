@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -168,28 +169,56 @@ static bool open_handle(struct store *store, const char *name, int flags, struct
     return true;
 }
 
+/* SQLite makes no difference between what it cannot open, make longer or map beside a database. */
+static bool is_about_files_beside(int rc)
+{
+    switch (rc) {
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP:
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_TRUNCATE:
+        return true;
+    default:
+        rc &= 0xff;
+        return rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY || rc == SQLITE_FULL;
+    }
+}
+
 /*
- * A database in WAL mode in a folder that is read-only cannot be read the usual way,
- * which writes a file beside it. When there is no such file, nobody is writing, and
- * SQLite may take it as it is. The path goes into a URI, so it is escaped.
+ * A database in WAL mode cannot be read the usual way where no file can be written beside it (a
+ * read-only folder, a full disk): its index of the log is one. When the log is empty or not there,
+ * all is in the database and nobody is writing, and SQLite may take it as it is. The path goes into
+ * a URI, so it is escaped.
  */
 static bool open_immutable(struct store *store, struct rml_error *err)
 {
+    struct stat log;
     char *wal = sqlite3_mprintf("%s-wal", store->path);
     char *uri = malloc(3 * strlen(store->path) + 64);
-    bool possible = wal && uri && access(wal, F_OK) != 0;
-    if (possible) {
+    bool ok = wal && uri;
+    if (!ok) {
+        rmli_fail(err, RML_NO_MEMORY, store->path, -1, "no memory to open a database");
+    } else if (stat(wal, &log) == 0 && log.st_size > 0) {
+        int why = sqlite3_system_errno(store->db); /* ENOENT: of opening what cannot be made */
+        ok = store_refuse(
+            store, err, RML_IO,
+            "its last changes are in %s, and no file can be made beside it to read "
+            "them%s%s, expected room in a folder that can be written to (or copy both "
+            "elsewhere)",
+            wal, why && why != ENOENT ? ": " : "", why && why != ENOENT ? strerror(why) : "");
+    } else {
         char *p = uri + sprintf(uri, "file:");
         for (const char *s = store->path; *s; s++)
             p += sprintf(p, strchr("%?#", *s) ? "%%%02x" : "%c", *s);
         sprintf(p, "?immutable=1");
         sqlite3_close(store->db);
         store->db = NULL;
-        possible = open_handle(store, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+        ok = open_handle(store, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
     }
     sqlite3_free(wal);
     free(uri);
-    return possible;
+    return ok;
 }
 
 static bool open_for_reading(struct store *store, struct rml_error *err)
@@ -199,9 +228,9 @@ static bool open_for_reading(struct store *store, struct rml_error *err)
                          strerror(errno));
     if (!open_handle(store, store->path, SQLITE_OPEN_READONLY, err))
         return false;
-    int rc = sqlite3_exec(store->db, "PRAGMA schema_version", NULL, NULL, NULL) & 0xff;
-    if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
-        return open_immutable(store, err) || store_fail(store, "opening it", err);
+    int rc = sqlite3_exec(store->db, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (is_about_files_beside(rc))
+        return open_immutable(store, err);
     return rc == SQLITE_OK || store_fail(store, "opening it", err);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "results/store_private.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
     enum rml_code code = RML_INTERNAL;
     const char *what = sqlite3_errmsg(store->db);
     const char *cause = NULL;
+    static const char no_space[] = "no space left on the disk";
 
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -25,7 +27,7 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
         break;
     case SQLITE_FULL:
         code = RML_IO;
-        what = "no space left on the disk";
+        what = no_space;
         break;
     case SQLITE_READONLY:
         code = RML_IO;
@@ -34,7 +36,11 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
         code = RML_IO;
-        if (sqlite3_system_errno(store->db))
+        what = (rc & 0xff) == SQLITE_CANTOPEN ? "cannot be opened, nor a file be made beside it"
+                                              : "cannot be read or written";
+        if (sqlite3_system_errno(store->db) == ENOSPC)
+            what = no_space;
+        else if (sqlite3_system_errno(store->db))
             cause = strerror(sqlite3_system_errno(store->db));
         break;
     case SQLITE_PERM:

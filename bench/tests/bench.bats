@@ -185,7 +185,7 @@ END
     try rml-bench attention --db /proc/no/such/x.db
     [ "$status" -eq 1 ] && [ -z "$output" ]
     [ "$(wc -l <stderr.txt)" -eq 1 ]
-    [[ $stderr == 'rml-bench: /proc/no/such/x.db: unable to open'* ]]
+    [[ $stderr == 'rml-bench: /proc/no/such/x.db: cannot be opened'* ]]
     echo 'this is no database, only text, but longer than the header of one: 0123456789' >text.db
     try rml-bench attention --json --db text.db
     [ "$status" -eq 1 ]

@@ -134,7 +134,7 @@ Test(doctor, noise_and_a_database_that_cannot_be_written_are_bad)
     cr_expect(find(checks, n, "noise_arithmetic")->state == DOCTOR_BAD);
 
     facts = good_facts(environment);
-    facts.db_error = "Permission denied";
+    strcpy(facts.db_error, "Permission denied");
     n = doctor_examine(&facts, checks);
     cr_expect(find(checks, n, "database")->state == DOCTOR_BAD);
     cr_expect(strstr(find(checks, n, "database")->found, "results/rml.db: Permission denied"));

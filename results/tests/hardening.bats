@@ -80,6 +80,36 @@ R=aaaaaaaa-0000-4000-8000-00000000000
     rml-results check --db small/m.db >/dev/null
 }
 
+@test "no room for files beside a database, or a read-only file system: it is read, or why not is said" {
+    mkdir small
+    mount -t tmpfs -o size=2m tmpfs small 2>/dev/null || skip 'no tmpfs can be mounted here'
+    new_db a.db
+    add_run a.db ${R}1 1767268800
+    add_result a.db ${R}1 x '1 2 3'
+    sqlite3 a.db 'PRAGMA journal_mode = WAL' >/dev/null
+    cp a.db small/whole.db
+    # one whose last changes are in the log still
+    sqlite3 a.db "UPDATE run SET label = 'logged'" '.shell cp a.db small/log.db; cp a.db-wal small/log.db-wal'
+    head -c 4M /dev/zero >small/rest 2>/dev/null || true # all the room there is
+    for kind in full read-only; do
+        [ $kind = full ] || { rm -f small/*-shm small/whole.db-wal && mount -o remount,ro small; }
+        rml-results show 1 --db small/whole.db | grep -q '^made/x '
+        rml-results check --db small/whole.db
+        try rml-results list --db small/log.db
+        echo "$kind: $stderr"
+        [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
+        [[ $stderr == 'rml-results: small/log.db: its last changes are in small/log.db-wal, and no file can be made beside it'* ]]
+        for db in whole log new; do
+            try rml-bench attention --kv f32 --depth 8 --db small/$db.db
+            [ "$status" -eq 1 ] && [ -z "$output" ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
+            echo "$kind: $stderr"
+            [[ $stderr == "rml-bench: small/$db.db: "*'no space left on the disk'* ]] || [ $kind = read-only ]
+        done
+    done
+    mkdir copy && cp small/log.db small/log.db-wal copy/ # as the message says
+    rml-results list --db copy/log.db | grep -q logged
+}
+
 @test "a database that is locked: readers go on, a writer waits, and gives up after 10 s" {
     new_db a.db
     add_run a.db ${R}1 1767268800

@@ -203,8 +203,8 @@ Test(store, refused_databases)
     }
 
     expect_refused(fixture_path("missing.db"), STORE_READ, RML_NOT_FOUND, "no results database");
-    expect_refused(fixture_path("no/such/folder.db"), STORE_WRITE, RML_IO, "unable to open");
-    expect_refused(fixture_folder(), STORE_WRITE, RML_IO, "unable to open");
+    expect_refused(fixture_path("no/such/folder.db"), STORE_WRITE, RML_IO, "cannot be opened");
+    expect_refused(fixture_folder(), STORE_WRITE, RML_IO, "cannot be opened");
 }
 
 /* Nothing of a foreign file may have been changed by the attempt. */
