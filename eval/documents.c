@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/request_key.h"
+
 bool document_kind_parse(const char *name, enum document_kind *kind)
 {
     static const char *const names[] = {"file", "lines", "jsonl"};
@@ -121,4 +123,22 @@ void documents_release(struct documents *documents)
     free(documents->objects);
     free(documents->files);
     *documents = (struct documents){0};
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+bool documents_sha256(const struct documents *documents, char hex[65], struct rml_error *err)
+{
+    char(*hashes)[65] = calloc(documents->n + 1, sizeof *hashes);
+    bool ok = hashes || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the documents");
+    for (size_t i = 0; ok && i < documents->n; i++)
+        ok = eval_sha256(documents->docs[i].text, documents->docs[i].nbytes, hashes[i], err);
+    if (ok)
+        qsort(hashes, documents->n, sizeof *hashes, by_text);
+    ok = ok && eval_sha256(hashes, documents->n * sizeof *hashes, hex, err);
+    free(hashes);
+    return ok;
 }

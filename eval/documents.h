@@ -31,4 +31,8 @@ bool documents_read(struct documents *documents, char *const *names, size_t n_na
                     enum document_kind kind, const char *field, struct rml_error *err);
 void documents_release(struct documents *documents);
 
+/* SHA-256 in hex of what is in them, neither their names nor their order: of the documents' own
+ * in hex, sorted, a NUL behind each. */
+bool documents_sha256(const struct documents *documents, char hex[65], struct rml_error *err);
+
 #endif

@@ -132,6 +132,7 @@ struct sides {
     struct windows windows;
     const struct eval_request *requests; /* [n] all windows */
     size_t n;
+    char ids_sha256[65]; /* of a base that is a file; else "" */
 };
 
 static bool open_base_engine(struct arguments *a, struct sides *s, struct rml_thread_pool *pool,
@@ -167,6 +168,25 @@ static void put_bos(struct sides *s)
         ((int32_t *)(uintptr_t)s->base.requests[w].tokens)[0] = bos;
 }
 
+/* SHA-256 in hex of all ids of a stored base, which has no texts. */
+static bool hash_windows(const struct sides *s, char hex[65], struct rml_error *err)
+{
+    size_t n = 0;
+    for (size_t w = 0; w < s->n; w++)
+        n += s->requests[w].n_tokens;
+    int32_t *ids = calloc(n + 1, sizeof *ids);
+    if (!ids)
+        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu ids", n);
+    n = 0;
+    for (size_t w = 0; w < s->n; w++) {
+        memcpy(ids + n, s->requests[w].tokens, s->requests[w].n_tokens * sizeof *ids);
+        n += s->requests[w].n_tokens;
+    }
+    bool ok = eval_sha256(ids, n * sizeof *ids, hex, err);
+    free(ids);
+    return ok;
+}
+
 static bool open_base_file(struct arguments *a, struct sides *s, struct rml_error *err)
 {
     FILE *stream = fopen(a->base, "rb");
@@ -187,7 +207,7 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
     s->requests = s->base.requests;
     s->n = s->base.n_windows;
     a->text.windows.n_ctx = s->base.n_ctx;
-    return true;
+    return hash_windows(s, s->ids_sha256, err);
 }
 
 /* ---- Running ------------------------------------------------------------------------------------- */
@@ -198,6 +218,8 @@ static json_t *settings_json(const struct arguments *a, const struct sides *s)
     text_options_add_settings(&a->text, json);
     json_object_set_new(json, "base", cli_json_text(a->base));
     json_object_set_new(json, "base_identity", json_string(s->base.identity));
+    if (s->ids_sha256[0])
+        json_object_set_new(json, "ids_sha256", json_string(s->ids_sha256));
     return json;
 }
 

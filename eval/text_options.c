@@ -107,11 +107,14 @@ void text_options_add_settings(const struct text_options *options, json_t *setti
         json_object_set_new(settings, "stride", json_integer((json_int_t)s->stride));
     if (s->protocol == PROTOCOL_LM_EVAL)
         json_object_set_new(settings, "double_bos", json_boolean(s->double_bos));
+    if (options->texts_sha256[0])
+        json_object_set_new(settings, "texts_sha256", json_string(options->texts_sha256));
 }
 
-bool text_options_read(const struct text_options *options, char *const *files, size_t n_files,
+bool text_options_read(struct text_options *options, char *const *files, size_t n_files,
                        struct documents *documents, struct rml_error *err)
 {
     return documents_read(documents, files, n_files, options->documents,
-                          options->field ? options->field : "text", err);
+                          options->field ? options->field : "text", err) &&
+           documents_sha256(documents, options->texts_sha256, err);
 }

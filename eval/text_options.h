@@ -13,7 +13,8 @@ struct json_t;
 struct text_options {
     struct window_settings windows; /* n_ctx and stride 0 until they are settled */
     enum document_kind documents;
-    const char *field; /* NULL: not given */
+    const char *field;     /* NULL: not given */
+    char texts_sha256[65]; /* of what was read; "": nothing was */
 };
 
 /* Rows of an argp table; `group` as in struct argp_option. */
@@ -70,7 +71,7 @@ bool text_options_settle(struct text_options *options, size_t ctx, const struct 
 /* What of them a number depends on, into the settings of a run. */
 void text_options_add_settings(const struct text_options *options, struct json_t *settings);
 
-bool text_options_read(const struct text_options *options, char *const *files, size_t n_files,
+bool text_options_read(struct text_options *options, char *const *files, size_t n_files,
                        struct documents *documents, struct rml_error *err);
 
 #endif

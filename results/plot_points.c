@@ -89,7 +89,8 @@ bool plot_export_memory(const struct plot_kind *kind, struct store *store,
 /* ---- Quality --------------------------------------------------------------------------------- */
 
 /* The latest value of each metric of each checkpoint and setting, of one protocol, context, text
- * and base (numbers of two of these do not compare), with its memory and speeds: those of a sweep
+ * and base (numbers of two of these do not compare; a context is also which windows of it were
+ * scored, a text its content: a name that stands for several shows the end of its hash), with its memory and speeds: those of a sweep
  * where it is of one (weights and the cache of a window; tokens scored a second), else the size of
  * the checkpoint; and the decoding that was measured in just its setting, on its host and with its
  * threads, by the rule of store_find_decode_speed. A sweep's perplexities are in its divergences.
@@ -100,17 +101,28 @@ static const char quality_sql[] =
     "  FROM v_chart WHERE suite = 'decoder' AND engine = 'rml' AND n_gen > 0"
     "  AND coalesce(n_batch, 1) = 1 AND arm IS NULL AND NOT is_wrong AND run_state = 'complete'"
     "  AND status IN ('ok', 'unstable') AND tokens_per_second > 0),"
-    " setting AS MATERIALIZED (SELECT e.run_id, e.task, e.isa, e.threads,"
+    " told AS MATERIALIZED (SELECT e.run_id, e.task, e.isa, e.threads,"
     "  e.protocol || ' protocol' || iif(e.settings_json ->> '$.double_bos', ', double BOS', '')"
     "   AS protocol,"
     "  'context ' || (e.settings_json ->> '$.n_ctx') || coalesce(' stride ' ||"
-    "   nullif(e.settings_json ->> '$.stride', 0), '') AS context,"
+    "   nullif(e.settings_json ->> '$.stride', 0), '') ||"
+    "   coalesce(', ' || (e.settings_json ->> '$.limit') || CASE e.settings_json ->> '$.sample'"
+    "   WHEN 'head' THEN ' first windows' WHEN 'seeded' THEN ' windows of seed ' ||"
+    "   (e.settings_json ->> '$.seed') ELSE ' windows by ' || (e.settings_json ->> '$.sample') ||"
+    "   ' ' || (e.settings_json ->> '$.seed') END, '') ||"
+    "   coalesce(', shard ' || (e.settings_json ->> '$.shard'), '') AS context,"
     "  (SELECT min(i.doc_id) || CASE count(DISTINCT i.doc_id) WHEN 1 THEN '' ELSE ' and ' ||"
     "   (count(DISTINCT i.doc_id) - 1) || ' more' END FROM eval_item AS i"
     "   WHERE i.run_id = e.run_id AND i.task = e.task) AS text,"
+    "  coalesce(e.settings_json ->> '$.texts_sha256', e.settings_json ->> '$.ids_sha256') AS"
+    "   content,"
     "  'base ' || coalesce(m.file_name, e.settings_json ->> '$.base') ||"
     "   coalesce(' ' || e.base_arithmetic, '') AS base"
     "  FROM eval AS e LEFT JOIN model AS m ON m.id = e.base_model_id),"
+    " setting AS MATERIALIZED (SELECT t.run_id, t.task, t.isa, t.threads, t.protocol, t.context,"
+    "  t.text || CASE WHEN EXISTS (SELECT 1 FROM told AS o WHERE o.text = t.text"
+    "   AND o.content IS NOT t.content) THEN ' (' || coalesce('...' || substr(t.content, -6),"
+    "   'content not known') || ')' ELSE '' END AS text, t.base FROM told AS t),"
     " known AS MATERIALIZED (SELECT e.*, s.isa, s.threads, s.protocol, s.context, s.text, s.base,"
     "  u.uuid AS run_uuid, u.start_ns, u.state, u.host_id FROM eval_metric AS e"
     "  JOIN run AS u ON u.id = e.run_id LEFT JOIN setting AS s ON s.run_id = e.run_id"

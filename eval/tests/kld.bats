@@ -18,6 +18,10 @@ load eval_run
     rml-eval kld toy.base "$TOY" --kv i8 --no-db --json >file.json
     without_settings() { sqlite3 :memory: "SELECT json_remove(readfile('$1'), '\$.settings')"; }
     [ "$(without_settings pass.json)" = "$(without_settings file.json)" ]
+    # a stored base has no texts, its ids tell what was scored
+    cp pass.json a.json && cp file.json b.json
+    [ "$(sql "length(a->'settings'->>'texts_sha256') = 64 AND a->'settings'->'ids_sha256' IS NULL")" = 1 ]
+    [ "$(sql "length(b->'settings'->>'ids_sha256') = 64 AND b->'settings'->'texts_sha256' IS NULL")" = 1 ]
     # both sides in the key: the second finds what the first has computed
     try rml-eval kld toy.base "$TOY" --kv f16 -v
     [ "$status" -eq 0 ]

@@ -57,3 +57,21 @@ END
     rml-eval perplexity "$TOY" t.txt --documents lines --protocol lm-eval --no-db --json >a.json
     [ "$(sql "a->'documents'->1->>'id' || ' ' || (a->>'n_scored' = a->>'n_tokens')")" = "t.txt:2 1" ]
 }
+
+@test "settings tell the content of the texts, by whatever names and in whatever order" {
+    printf 'one text\n' >a.txt
+    printf 'and another text\n' >b.txt
+    cp a.txt c.txt
+    sha() { sha256sum "$1" | cut -c 1-64; }
+    want=$(for f in a.txt b.txt; do sha $f; done | sort | tr '\n' '\0' | sha256sum | cut -c 1-64)
+    for files in 'a.txt b.txt' 'b.txt a.txt' 'b.txt c.txt'; do
+        # shellcheck disable=SC2086 # words
+        rml-eval perplexity "$TOY" $files --protocol lm-eval --json >a.json
+        [ "$(sql "a->'settings'->>'texts_sha256'")" = "$want" ]
+    done
+    rml-eval kld "$TOY" "$TOY" b.txt a.txt --protocol lm-eval --json >a.json
+    [ "$(sql "a->'settings'->>'texts_sha256'")" = "$want" ]
+    [ "$(query "SELECT count(*) FROM eval WHERE settings_json->>'texts_sha256' = '$want'")" -eq 4 ]
+    rml-eval perplexity "$TOY" a.txt --protocol lm-eval --no-db --json >a.json
+    [ "$(sql "a->'settings'->>'texts_sha256' <> '$want'")" = 1 ]
+}

@@ -234,6 +234,30 @@ settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype
     points x.dat | grep 'context 128' | grep -q ' 77 ' && points x.dat | grep 'context 512' | grep -q ' 98.4 '
 }
 
+@test "quality: a text is its content, not its name, and windows are those that were scored" {
+    # what the stored evaluations of two runs know of their texts: of run 10 $2, of the others $1
+    texts() {
+        copy text.db "$settings; INSERT INTO eval_item(run_id, task, doc_id, choice_idx, request_sha256)
+            SELECT run_id, task, 'a.txt', 0, 'x' FROM eval;
+            UPDATE eval SET settings_json = json_patch(settings_json, iif(run_id = 10, '$2', '$1'))"
+        plot quality --db text.db -o x.svg --data x.dat
+        rm text.db
+        n=$(grep -c '^# panel' x.dat)
+    }
+    texts '{}' '{}'
+    one=$n
+    texts '{"texts_sha256":"0123456789abcdef"}' '{"texts_sha256":"0123456789abcdef"}'
+    [ "$n" -eq "$one" ] && ! grep -q '(\.\.\.' x.dat
+    texts '{"texts_sha256":"0123456789abcdef"}' '{"texts_sha256":"0123456789fedcba"}'
+    [ "$n" -eq $((2 * one)) ] && grep -q 'a.txt (...abcdef)' x.dat && grep -q 'a.txt (...fedcba)' x.dat
+    texts '{"texts_sha256":"0123456789abcdef"}' '{}'
+    [ "$n" -eq $((2 * one)) ] && grep -q 'a.txt (...abcdef)' x.dat && grep -q 'a.txt (content not known)' x.dat
+    texts '{}' '{"limit":8,"sample":"seeded","seed":3,"shard":"1/2"}'
+    [ "$n" -eq $((2 * one)) ] && grep -q 'context 512, 8 w.*seed 3, shard 1/2' x.dat
+    texts '{"limit":8,"sample":"head","seed":3}' '{"limit":8,"sample":"head","seed":4}'
+    [ "$n" -eq "$one" ] && grep -q 'context 512, 8 first windows' x.dat
+}
+
 @test "a panel whose labels found no place is drawn without them" {
     for kind in quality memory-speed roofline; do
         plot $kind -o x.svg --data x.dat
