@@ -39,7 +39,9 @@ struct chat_options {
 #define CHAT_OPTION_TURNS(group)                                                                   \
     {                                                                                              \
         "fewshot-as-turns", CHAT_KEY_TURNS, NULL, 0,                                               \
-            "With --chat: each example is a message and its answer, not part of the question",     \
+            "With --chat: each example is a message and its answer, not part of the question "     \
+            "(lm-eval's command line does so with --apply_chat_template alone; without it this "   \
+            "is its --fewshot_as_multiturn false)",                                                \
             group                                                                                  \
     }
 

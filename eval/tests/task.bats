@@ -42,7 +42,7 @@ check_run() {
 
 @test "prompts, log-likelihoods, replies and figures of tasks are lm-eval's" {
     n=$(expected "json_array_length(e, '\$.runs')")
-    [ "$n" -ge 13 ]
+    [ "$n" -eq 16 ]
     for ((i = 0; i < n; i++)); do check_run "$i"; done
 }
 
