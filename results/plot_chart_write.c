@@ -64,14 +64,15 @@ static void fit(char *line)
     }
 }
 
-/* Breaks the title of a panel after a comma where it gets too long for half the width. */
-static void wrap(char *title)
+/* Breaks the title of a panel after a comma where it gets too long for its width. */
+static void wrap(char *title, size_t n_columns)
 {
+    const size_t longest = n_columns > 1 ? 56 : 112;
     size_t start = 0, comma = 0;
     for (size_t i = 0; title[i]; i++) {
         if (title[i] == ',')
             comma = i;
-        if (i - start >= 56 && comma > start) {
+        if (i - start >= longest && comma > start) {
             title[comma + 1] = '\n';
             start = comma + 2;
         }
@@ -234,7 +235,7 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
             here = differing_in_panel(chart, i);
         chart_name(p, chart->differing & ~(here | chart->x_dims | DIM(WORK)), ", ", name,
                    sizeof name);
-        wrap(name);
+        wrap(name, chart->n_columns);
         put_text(data, name, LABEL);
         fprintf(data, "%zu ", p->series);
         chart_name(p, chart->series_dims & here, ", ", name, sizeof name);

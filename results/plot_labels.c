@@ -47,7 +47,7 @@ static struct box label_box(const struct scale *x, const struct scale *y,
 }
 
 static bool is_free(const struct chart *chart, size_t i, const struct scale *x,
-                    const struct scale *y)
+                    const struct scale *y, bool over_bars)
 {
     const struct chart_point *p = &chart->points[i];
     struct box box = label_box(x, y, p, p->label);
@@ -60,8 +60,10 @@ static bool is_free(const struct chart *chart, size_t i, const struct scale *x,
         double qx = to_pixel(x, q->x), qy = to_pixel(y, q->y);
         struct box point = {qx - POINT_RADIUS, qy - POINT_RADIUS, qx + POINT_RADIUS,
                             qy + POINT_RADIUS};
+        struct box bar = {qx - 1, to_pixel(y, q->lo), qx + 1, to_pixel(y, q->hi)};
         /* (A roof has to be named, if over a point.) */
         if ((overlap(box, point) && !(p->marks & MARK_ROOF)) ||
+            (!over_bars && overlap(box, bar)) || /* false for NaN */
             (k != i && q->label && !isnan(q->label_x) &&
              overlap(box, label_box(x, y, q, q->label))))
             return false;
@@ -98,17 +100,21 @@ static struct scale scale_of(const struct chart *chart, size_t panel, size_t off
     return s;
 }
 
+/* Over the bar of an interval only where no other place is free. */
 static void place(struct chart *chart, size_t i, const struct scale *x, const struct scale *y)
 {
     static const double places[][2] = {{1, 1},  {1, 0},   {1, -1}, {-1, 1},
                                        {-1, 0}, {-1, -1}, {0, 1},  {0, -1}};
     struct chart_point *p = &chart->points[i];
-    double dx = POINT_RADIUS + CHAR_WIDTH * (double)strlen(p->label) / 2;
-    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
-        double dy = places[k][0] == 0 ? POINT_RADIUS + LINE_HEIGHT / 2 : LINE_HEIGHT / 2 + 3;
+    /* A pixel more than touches: what is computed back from values is not the same to the bit. */
+    double gap = POINT_RADIUS + 1, dx = gap + CHAR_WIDTH * (double)strlen(p->label) / 2;
+    const size_t n_places = sizeof places / sizeof places[0];
+    for (size_t n = 0; n < 2 * n_places; n++) {
+        size_t k = n % n_places;
+        double dy = places[k][0] == 0 ? gap + LINE_HEIGHT / 2 : LINE_HEIGHT / 2 + 3;
         p->label_x = from_pixel(x, to_pixel(x, p->x) + places[k][0] * dx);
         p->label_y = from_pixel(y, to_pixel(y, p->y) + places[k][1] * dy);
-        if (is_free(chart, i, x, y))
+        if (is_free(chart, i, x, y, n >= n_places))
             return;
     }
     p->label = NULL;

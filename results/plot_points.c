@@ -42,7 +42,7 @@ static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned n
         longest = label && strlen(label) > longest ? strlen(label) : longest;
     }
     chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_high ? 2 : 1;
-    chart_place_labels(chart, x, y, chart->n_columns > 1 ? 320 : 715, is_high ? 380 : 230);
+    chart_place_labels(chart, x, y, chart->n_columns > 1 ? 308 : 701, is_high ? 380 : 230);
     return plot_finish(chart, kind, sql, data);
 }
 
@@ -200,6 +200,18 @@ static const struct {
                     {Q_SCORING, 1, "over scored tokens/s"},
                     {Q_DECODING, 1, "over decoded tokens/s"}};
 
+/* What is the same in all panels names their axis, not the panels. */
+static void name_axis(struct chart *chart)
+{
+    const char *what = chart->n > 0 ? chart->points[0].dim[DIM_ENGINE] : "";
+    for (size_t i = 0; i < chart->n; i++)
+        if (chart->points[i].dim[DIM_ENGINE] != what)
+            return;
+    for (size_t i = 0; i < chart->n; i++)
+        chart->points[i].dim[DIM_ENGINE] = "";
+    chart->x_label = *what ? what + strlen("over ") : "";
+}
+
 /* A divergence of 0 has no place on an axis that is logarithmic: the base is left out. */
 static bool is_quality_base(sqlite3_stmt *stmt)
 {
@@ -282,6 +294,7 @@ bool plot_export_quality(const struct plot_kind *kind, struct store *store,
                           "and rml-eval kld make some)",
                           err);
     plot_use_families(&chart);
+    name_axis(&chart);
     bool dense = chart.n > 32;
     if (ok && (ok = chart_arrange(&chart, dense ? &many : &few, err))) {
         chart.title = "Quality against memory and speed";

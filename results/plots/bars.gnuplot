@@ -37,7 +37,7 @@ do for [i = 1:n_panels] {
     turn = n_bars > 18.0 / columns && !text # labels stand upright where bars are narrow
     edge = CLUSTER_max < 2 ? 1.1 : 0.6 # a lone bar does not fill the panel
     set xrange [-edge:CLUSTER_max + edge]
-    set yrange [0:HI_max * (1.15 + 0.1 * (lines - 1) + (turn ? 0.2 + 0.15 * lines : 0) + 0.09 * key_rows)]
+    set yrange [0:HI_max * (1.15 + 0.1 * (lines - 1) + (turn ? 0.2 + 0.15 * lines : 0)) / (1 - key_room)]
     set format y number_format(HI_max)
     set xtics ()
 

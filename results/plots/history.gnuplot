@@ -27,7 +27,10 @@ do for [i = 1:n_panels] {
     else { set xtics (strftime(x_format, X_min) X_min) }
     set format y "%g"
     if (n_dirty > 0 && n_clean > 0) { set key top right horizontal samplen 1 } else { unset key }
+    # A lone run has no ribbon, but an interval.
     plot data index i using 4:7:8 with filledcurves fc rgb "#bbbbbb" fs solid 0.6 noborder notitle, \
+         data index i using (n_dirty + n_clean == 1 ? $4 : X_min - 9 * pad):6:7:8 \
+             with yerrorbars lt 6 lw 1.5 pt -1 notitle, \
          data index i using 4:6 with lines lt 6 lw 1.5 notitle, \
          data index i using (dirty($9) || n_clean == 0 ? (n_clean ? NaN : X_min - 9 * pad) : $4):6 \
              with points lt 6 pt 7 ps 0.9 notitle, \

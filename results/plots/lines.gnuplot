@@ -22,7 +22,14 @@ do for [i = 1:n_panels] {
     pad = highest > lowest ? (highest - lowest) * 0.07 : 1
     if (log_x) { set xrange [(has_zero ? zero : lowest) / 1.4:highest * 1.4] } \
     else { set xrange [(has_zero ? 0 : lowest) - pad:highest + pad] }
-    set yrange [0:HI_max * (1.1 + 0.08 * key_rows)]
+    set yrange [0:HI_max * 1.05 / (1 - key_room)]
+    # The key goes where the lines are lower.
+    stats data index i using 13 name "RANK" nooutput
+    left = 0; right = 0
+    stats data index i using (2 * $13 < RANK_max ? (left = $8 > left ? $8 : left) \
+                                                 : (right = $8 > right ? $8 : right), 0) name "S" nooutput
+    if (keyed && left < right) { set key left Left reverse } else { set key right Right noreverse }
+    if (!keyed) { unset key }
     set format y number_format(HI_max)
     set xtics ()
 

@@ -25,8 +25,13 @@ rows = (n_panels + columns - 1) / columns
 # In pixels; margins and distances are fractions of these, so that titles and tic labels keep
 # their room whatever the number of rows.
 width = 800.0
+left = 84
 top = 120.0
-height = top + (ARG3 + 112) * rows - 62
+do for [i = 1:(columns < n_panels ? columns : n_panels)] { # titles of two lines
+    stats data index i using (strstrt(strcol(1), "\n") ? (top = 134.0) : 0) name "S" nooutput
+}
+panel_height = ARG3 + 0
+height = top + (panel_height + 112) * rows - 62
 text_lines = 24
 
 if (ending eq ".svg") {
@@ -70,20 +75,19 @@ if (text) {
     screen_y(pixel, line) = 1 - pixel / height
     set grid ytics lt 1 lc rgb "#dddddd" lw 1
     set multiplot layout rows, columns \
-        margins screen 70 / width, 1 - 15 / width, 55 / height, 1 - (top - 5) / height \
-        spacing screen 75 / width, 112 / height
+        margins screen left / width, 1 - 15 / width, 55 / height, 1 - (top - 5) / height \
+        spacing screen left / width, 112 / height
 }
 set label 1 chart_title at screen 0.5, screen screen_y(16, 1) center font (text ? "" : ",13")
 set label 2 line1 at screen 0.5, screen screen_y(36, 2) center font small
 set label 3 line2 at screen 0.5, screen screen_y(51, 3) center font small
 set label 4 line3 at screen 0.5, screen screen_y(66, 4) center font small
 
-# Per panel: its title, the names of its series, series[1 .. n_here] those that it has, and the
-# rows that their key takes.
+# Per panel: its title, the names of its series, series[1 .. n_here] those that it has, and the part
+# of its height that their key takes: what is drawn has to stay below 1 - key_room of it.
 array series_name[n_series + 1]
 array series[n_series + 1]
 array count[n_series + 1]
-key_rows = 0
 look_at = "\
     panel = ''; longest = 0; n_here = 0; \
     unset logscale; set autoscale; \
@@ -95,5 +99,8 @@ look_at = "\
     keyed = n_here > 1; \
     key_columns = longest < (columns > 1 ? 18 : 34) ? 2 : 1; \
     key_rows = keyed ? (n_here + key_columns - 1) / key_columns : 0; \
+    key_room = !keyed ? 0 : text ? (key_rows + 1.0) / (text_lines - 6) : \
+        (16.5 * key_rows + 12) / panel_height; \
+    if (key_room > 0.6) { key_room = 0.6 }; \
     if (keyed) { set key top right horizontal maxcols key_columns samplen 2 } else { unset key }; \
     set title panel font small; set xlabel x_label; set ylabel y_label"
