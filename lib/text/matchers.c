@@ -105,6 +105,9 @@ struct cl100k_shape {
     bool contracts_after; /* by_case: a contraction belongs to the word */
     bool marks;           /* not by_case: marks count as letters */
     bool slash;           /* "[\r\n/]*" after others */
+    bool one_after;       /* "[\r\n/]?" instead */
+    bool spaced;          /* words that single spaces part are one, and marks belong to letters */
+    bool cascade;         /* white space in powers of two, 512 at most */
     unsigned max_numbers; /* 0: any */
 };
 
@@ -143,6 +146,34 @@ ALWAYS_INLINE size_t cased_word(const char *s, size_t i, size_t prefix_end, size
     return i;
 }
 
+/* "(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+" at a letter. */
+ALWAYS_INLINE size_t spaced_words(const char *s, size_t i, size_t n)
+{
+    do {
+        i = skip(s, i, n, RMLI_UC_L | RMLI_UC_M);
+        if (!(i < n && s[i] == ' ' && mask_at(s, i + 1, n) & RMLI_UC_L))
+            return i;
+        i++;
+    } while (true);
+}
+
+/* "\s{512}(?!\S)|..|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}" at white space. */
+ALWAYS_INLINE size_t cascaded_spaces(const char *s, size_t i, size_t n)
+{
+    size_t ends[514] = {i}, n_spaces = 0, length;
+    while (n_spaces < 513 && ends[n_spaces] < n &&
+           rmli_unicode_mask(rmli_utf8_decode(s + ends[n_spaces], &length)) & RMLI_UC_SPACE) {
+        ends[n_spaces + 1] = ends[n_spaces] + length;
+        n_spaces++;
+    }
+    /* As many as white space or the end of the text follows. */
+    size_t most = n_spaces < 513 && ends[n_spaces] < n ? n_spaces - 1 : n_spaces;
+    for (size_t power = 512; power > 0; power /= 2)
+        if (power <= most)
+            return ends[power];
+    return ends[1];
+}
+
 ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl100k_shape shape)
 {
     size_t length, end;
@@ -163,9 +194,9 @@ ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl10
         }
     } else {
         if (mask & letters)
-            return skip(s, i + length, n, letters);
+            return shape.spaced ? spaced_words(s, i, n) : skip(s, i + length, n, letters);
         if (may_prefix && mask_at(s, i + length, n) & letters)
-            return skip(s, i + length, n, letters);
+            return shape.spaced ? spaced_words(s, i + length, n) : skip(s, i + length, n, letters);
     }
     if (mask & RMLI_UC_N) { /* "\p{N}{1,3}" */
         if (shape.max_numbers == 0)
@@ -182,12 +213,19 @@ ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl10
     size_t begin = c == ' ' && i + 1 < n && !(mask_at(s, i + 1, n) & not_others) ? i + 1 : i;
     if (begin > i || !(mask & not_others)) {
         end = skip_others(s, begin, n, not_others);
-        while (end < n && (s[end] == '\r' || s[end] == '\n' || (shape.slash && s[end] == '/')))
+        while (end < n && (s[end] == '\r' || s[end] == '\n' || (shape.slash && s[end] == '/'))) {
             end++;
+            if (shape.one_after)
+                break;
+        }
         return end;
     }
     /* "\s*[\r\n]+": up to the last newline of the white space */
     size_t after_newline = i;
+    /* Behind a part of a run there is none: it would have been in an earlier match. */
+    if (shape.cascade && i > 0 && s[i - 1] != '\r' && s[i - 1] != '\n' &&
+        mask_at(s, rmli_utf8_previous(s, 0, i), n) & RMLI_UC_SPACE)
+        return cascaded_spaces(s, i, n);
     for (end = i; end < n; end += length) {
         if (!(rmli_unicode_mask(rmli_utf8_decode(s + end, &length)) & RMLI_UC_SPACE))
             break;
@@ -196,6 +234,8 @@ ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl10
     }
     if (after_newline > i)
         return after_newline;
+    if (shape.cascade)
+        return cascaded_spaces(s, i, n);
     /* "\s+(?!\S)|\s+" */
     if (end == n)
         return end;
@@ -211,6 +251,9 @@ ALWAYS_INLINE size_t match_cl100k(const char *s, size_t i, size_t n, struct cl10
 
 CL100K(match_llama3, .contracts = true, .max_numbers = 3)
 CL100K(match_qwen2, .contracts = true, .max_numbers = 1)
+CL100K(match_exaone_moe, .contracts = true, .max_numbers = 1, .spaced = true, .slash = true,
+       .one_after = true)
+CL100K(match_jais2, .contracts = true, .max_numbers = 3, .cascade = true)
 CL100K(match_ufakzeka, .max_numbers = 1)
 CL100K(match_qwen35, .contracts = true, .max_numbers = 1, .marks = true)
 CL100K(match_minicpm, .contracts = true, .max_numbers = 0)
@@ -224,7 +267,8 @@ const struct rmli_known_pattern rmli_known_patterns[] = {
     {RMLI_PATTERN_MINICPM, match_minicpm},   {RMLI_PATTERN_CL100K, match_llama3},
     {RMLI_PATTERN_BAILING, match_qwen2},     {RMLI_PATTERN_TEKKEN, match_tekken},
     {RMLI_PATTERN_O200K, match_o200k},       {RMLI_PATTERN_O200K_DIGIT, match_o200k_digit},
-    {RMLI_PATTERN_UFAKZEKA, match_ufakzeka},
+    {RMLI_PATTERN_UFAKZEKA, match_ufakzeka}, {RMLI_PATTERN_EXAONE_MOE, match_exaone_moe},
+    {RMLI_PATTERN_JAIS2, match_jais2},
 };
 const size_t rmli_n_known_patterns = sizeof rmli_known_patterns / sizeof *rmli_known_patterns;
 

@@ -22,6 +22,10 @@ extern const size_t rmli_n_known_patterns;
 /* NULL for a pattern that has no matcher. */
 rmli_matcher_fn *rmli_find_matcher(const char *pattern, size_t nbytes);
 
+/* These two are found, not matched everywhere (pattern.c). */
+#define RMLI_PATTERN_THREES "\\d{1,3}(?=(?:\\d{3})*\\b)"
+#define RMLI_PATTERN_BEFORE_THREES "(?=(\\d{3})+(?!\\d))"
+
 #define RMLI_PATTERN_GPT2                                                                          \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define RMLI_PATTERN_CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -35,6 +39,17 @@ rmli_matcher_fn *rmli_find_matcher(const char *pattern, size_t nbytes);
 #define RMLI_PATTERN_QWEN35                                                                        \
     RMLI_PATTERN_CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                       \
                              "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
+#define RMLI_PATTERN_EXAONE_MOE                                                                    \
+    RMLI_PATTERN_CONTRACTION                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+"                                 \
+    "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define RMLI_PATTERN_JAIS2                                                                         \
+    RMLI_PATTERN_CONTRACTION                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"                                                   \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"                                                \
+    "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!"    \
+    "\\S)"                                                                                         \
+    "|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"
 #define RMLI_PATTERN_UFAKZEKA                                                                      \
     "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
 #define RMLI_PATTERN_MINICPM                                                                       \

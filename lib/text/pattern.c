@@ -20,12 +20,17 @@ enum { MATCH_LIMIT = 10000000, HEAP_LIMIT_KB = 65536, JIT_STACK_NBYTES = 8 << 20
 /* A hostile pattern may expand to much more than it is; real ones stay under 100 KB. */
 enum { MAX_TRANSLATION_NBYTES = 4 << 20 };
 
+/* Known patterns that do not match everywhere, found by functions of our own: any backtracking
+ * engine takes time for them that grows with the square of a run's length. */
+typedef int finder_fn(const char *text, size_t nbytes, size_t from, size_t last_end, size_t *begin,
+                      size_t *end);
+
 struct rmli_pattern {
     char *literal; /* or NULL */
     size_t literal_nbytes;
     char *source; /* of a regular expression; or NULL */
     rmli_matcher_fn *matcher;
-    bool line_end_spaces; /* "\s+$", quadratic in any backtracking engine */
+    finder_fn *finder;
     pcre2_code *code;
 };
 
@@ -84,16 +89,136 @@ end:
     return pattern;
 }
 
+/* ---- Finders ----------------------------------------------------------------------- */
+
+static bool is_a(const char *text, size_t nbytes, size_t at, uint64_t mask, size_t *length)
+{
+    return at < nbytes && (rmli_unicode_mask(rmli_utf8_decode(text + at, length)) & mask);
+}
+
+/* "\s+$": of each run of white space, up to the end of the text or its last newline. */
+static int line_end_spaces(const char *text, size_t nbytes, size_t from, size_t last_end,
+                           size_t *begin, size_t *end)
+{
+    (void)last_end;
+    size_t i = from, length;
+    while (i < nbytes) {
+        if (!is_a(text, nbytes, i, RMLI_UC_SPACE, &length)) {
+            i += length;
+            continue;
+        }
+        size_t first = i, last_newline = i;
+        for (; is_a(text, nbytes, i, RMLI_UC_SPACE, &length); i += length)
+            if (text[i] == '\n')
+                last_newline = i;
+        *begin = first;
+        *end = i == nbytes ? nbytes : last_newline;
+        if (*end > first)
+            return 1;
+    }
+    return 0;
+}
+
+#define DIGIT RMLI_UC_BIT(RMLI_GC_ND)
+
+/* Behind three digits; SIZE_MAX when there are fewer. */
+static size_t after_three(const char *text, size_t nbytes, size_t at)
+{
+    size_t length;
+    for (int i = 0; i < 3; i++, at += length)
+        if (!is_a(text, nbytes, at, DIGIT, &length))
+            return SIZE_MAX;
+    return at;
+}
+
+/* The first run of digits from `at` on: where it begins, or nbytes; its end and their number. */
+static size_t next_run(const char *text, size_t nbytes, size_t at, size_t *end, size_t *n_digits)
+{
+    size_t length;
+    while (at < nbytes && !is_a(text, nbytes, at, DIGIT, &length))
+        at += length;
+    *n_digits = 0;
+    for (*end = at; is_a(text, nbytes, *end, DIGIT, &length); *end += length)
+        ++*n_digits;
+    return at;
+}
+
+static size_t after_digits(const char *text, size_t at, size_t n_digits)
+{
+    for (size_t i = 0; i < n_digits; i++)
+        at += rmli_utf8_length(text[at]);
+    return at;
+}
+
+/* "\d{1,3}(?=(?:\d{3})*\b)": digits in threes from the right, of runs that no letter follows. The
+ * match before ended where a multiple of three is left. */
+static int digits_in_threes(const char *text, size_t nbytes, size_t from, size_t last_end,
+                            size_t *begin, size_t *end)
+{
+    size_t n, length, run_end, at = from;
+    if (from == last_end && (*end = after_three(text, nbytes, from)) != SIZE_MAX) {
+        *begin = from;
+        return 1;
+    }
+    for (; (at = next_run(text, nbytes, at, &run_end, &n)) < nbytes; at = run_end) {
+        if (is_a(text, nbytes, run_end, RMLI_UC_WORD, &length))
+            continue;
+        *begin = at;
+        *end = after_digits(text, at, n % 3 > 0 ? n % 3 : 3);
+        return 1;
+    }
+    return 0;
+}
+
+/* "(?=(\d{3})+(?!\d))": the places in a run of digits before a multiple of three. */
+static int before_threes(const char *text, size_t nbytes, size_t from, size_t last_end,
+                         size_t *begin, size_t *end)
+{
+    size_t n, run_end, at = from, length;
+    if (from == last_end) {
+        at = after_three(text, nbytes, from);
+        if (at != SIZE_MAX && is_a(text, nbytes, at, DIGIT, &length)) {
+            *begin = *end = at;
+            return 1;
+        }
+        at = at == SIZE_MAX ? from : at;
+    }
+    for (; (at = next_run(text, nbytes, at, &run_end, &n)) < nbytes; at = run_end) {
+        if (n < 3)
+            continue;
+        *begin = *end = after_digits(text, at, n % 3);
+        return 1;
+    }
+    return 0;
+}
+
+static const struct {
+    const char *pattern;
+    finder_fn *find;
+} finders[] = {{"\\s+$", line_end_spaces},
+               {RMLI_PATTERN_THREES, digits_in_threes},
+               {RMLI_PATTERN_BEFORE_THREES, before_threes}};
+
+static finder_fn *find_finder(const char *regex, size_t nbytes)
+{
+    for (size_t i = 0; i < sizeof finders / sizeof *finders; i++)
+        if (strlen(finders[i].pattern) == nbytes && memcmp(finders[i].pattern, regex, nbytes) == 0)
+            return finders[i].find;
+    return NULL;
+}
+
+/* ---- Making --------------------------------------------------------------------------- */
+
 static struct rmli_pattern *make_regex(const char *regex, size_t nbytes, struct rml_error *err)
 {
     rmli_matcher_fn *matcher = rmli_find_matcher(regex, nbytes);
-    bool line_end_spaces = nbytes == 4 && memcmp(regex, "\\s+$", 4) == 0;
-    if (!matcher && !line_end_spaces)
+    finder_fn *finder = find_finder(regex, nbytes);
+    if (!matcher && !finder)
         return rmli_pattern_pcre2(regex, nbytes, err);
     struct rmli_pattern *pattern = rmli_alloc_zeroed(1, sizeof *pattern, err);
     if (pattern) {
         pattern->matcher = matcher;
-        pattern->line_end_spaces = line_end_spaces;
+        pattern->finder = finder;
     }
     return pattern;
 }
@@ -190,31 +315,6 @@ static int next_pcre2(const struct rmli_pattern *pattern, struct rmli_match_scra
     }
 }
 
-/* "\s+$": of each run of white space, up to the end of the text or its last newline. */
-static int next_line_end_spaces(const char *text, size_t nbytes, size_t from, size_t *begin,
-                                size_t *end)
-{
-    size_t i = from, length;
-    while (i < nbytes) {
-        if (!(rmli_unicode_mask(rmli_utf8_decode(text + i, &length)) & RMLI_UC_SPACE)) {
-            i += length;
-            continue;
-        }
-        size_t first = i, last_newline = i;
-        for (; i < nbytes; i += length) {
-            if (!(rmli_unicode_mask(rmli_utf8_decode(text + i, &length)) & RMLI_UC_SPACE))
-                break;
-            if (text[i] == '\n')
-                last_newline = i;
-        }
-        *begin = first;
-        *end = i == nbytes ? nbytes : last_newline;
-        if (*end > first)
-            return 1;
-    }
-    return 0;
-}
-
 int rmli_pattern_next(const struct rmli_pattern *pattern, struct rmli_match_scratch *scratch,
                       const char *text, size_t nbytes, size_t from, size_t last_end, size_t *begin,
                       size_t *end, struct rml_error *err)
@@ -228,8 +328,8 @@ int rmli_pattern_next(const struct rmli_pattern *pattern, struct rmli_match_scra
         *end = pattern->matcher(text, from, nbytes);
         return 1;
     }
-    if (pattern->line_end_spaces)
-        return next_line_end_spaces(text, nbytes, from, begin, end);
+    if (pattern->finder)
+        return pattern->finder(text, nbytes, from, last_end, begin, end);
     const char *found =
         memmem(text + from, nbytes - from, pattern->literal, pattern->literal_nbytes);
     if (!found)

@@ -49,17 +49,6 @@
 #define SEED_CODER                                                                                 \
     RMLI_PATTERN_CONTRACTION "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}"                              \
                              "| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
-#define EXAONE_MOE                                                                                 \
-    RMLI_PATTERN_CONTRACTION                                                                       \
-    "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+"                                 \
-    "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
-#define JAIS2                                                                                      \
-    RMLI_PATTERN_CONTRACTION                                                                       \
-    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"                                                   \
-    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"                                                \
-    "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!"    \
-    "\\S)"                                                                                         \
-    "|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"
 #define YOUTU_SCRIPTS                                                                              \
     "[\\uac00-\\ud7a3\\u3131-\\u318e]+"                                                            \
     "|[\\uff01\\u2026\\u201c\\u201d\\u2018\\u2019\\u2014\\uff1a\\uff1b\\uff0c\\u3001-"             \
@@ -71,7 +60,6 @@
     "[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "*" KIMI_LOWER "+" RMLI_PATTERN_CONTRACTION    \
     "?|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "+" KIMI_LOWER "*" RMLI_PATTERN_CONTRACTION              \
     "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" RMLI_PATTERN_SPACES
-#define THREES "\\d{1,3}(?=(?:\\d{3})*\\b)"
 #define QWEN RMLI_PATTERN_QWEN2
 #define LLAMA3 RMLI_PATTERN_LLAMA3
 
@@ -116,7 +104,7 @@ static const struct rmli_pre_name names[] = {
     {"chatglm-bpe", {LLAMA3}, 0, 0, 0},
     {"glm4", {LLAMA3}, 0, 1, 0},
     {"glm5", {LLAMA3}, 0, 1, 0},
-    {"jais-2", {JAIS2}, 0, 0, 0},
+    {"jais-2", {RMLI_PATTERN_JAIS2}, 0, 0, 0},
     {"qwen2", {QWEN}, 1, 0, 0},
     {"deepseek-r1-qwen", {QWEN}, 1, 0, 0},
     {"megrez", {QWEN}, 1, 0, 0},
@@ -129,7 +117,7 @@ static const struct rmli_pre_name names[] = {
     {"laguna", {"[^\\n]+|[\\n]+", QWEN}, 0, 0, 0},
     {"ufakzeka", {RMLI_PATTERN_UFAKZEKA}, 0, 0, 0},
     {"seed-coder", {SEED_CODER}, 0, 0, 0},
-    {"exaone-moe", {EXAONE_MOE}, 0, 0, 0},
+    {"exaone-moe", {RMLI_PATTERN_EXAONE_MOE}, 0, 0, 0},
     {"qwen35", {RMLI_PATTERN_QWEN35}, 0, 0, 0},
     {"minicpm5", {"\\p{N}{1,3}", RMLI_PATTERN_MINICPM}, 0, 1, 0},
     {"bailingmoe", {RMLI_PATTERN_BAILING}, 0, 0, 0},
@@ -142,8 +130,8 @@ static const struct rmli_pre_name names[] = {
     {"minimax-m2", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"talkie", {RMLI_PATTERN_O200K}, 0, 0, 0},
     {"granite-embed-multi-97m", {RMLI_PATTERN_O200K}, 0, 1, 0},
-    {"tiny_aya", {THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
-    {"cohere2moe", {THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"tiny_aya", {RMLI_PATTERN_THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
+    {"cohere2moe", {RMLI_PATTERN_THREES, RMLI_PATTERN_O200K}, 0, 0, 0},
     {"youtu", {YOUTU_SCRIPTS, RMLI_PATTERN_O200K_DIGIT}, 0, 1, 0},
     {"kimi-k2", {KIMI}, 0, 0, 0},
     {"deepseek-llm",
@@ -167,7 +155,7 @@ static const struct rmli_pre_name names[] = {
     {"poro-chat", {BLOOM}, 0, 0, 0},
     {"gpt3-finnish", {BLOOM}, 0, 0, 0},
     {"viking", {BLOOM, "\\p{N}"}, 0, 0, 0},
-    {"superbpe", {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}, 0, 0, 0},
+    {"superbpe", {"\\p{N}+", RMLI_PATTERN_BEFORE_THREES}, 0, 0, 0},
 };
 
 const struct rmli_pre_name *rmli_pre_find(const char *name, size_t nbytes)
