@@ -27,3 +27,8 @@ replies_are_lm_evals() {
 @test "the toy's replies to chats are lm-eval's" {
     replies_are_lm_evals "$TOY" llama-text-chat.json --chat
 }
+
+@test "SmolLM2's replies to chats are lm-eval's" {
+    model SmolLM2-135M-Instruct.Q4_1.gguf
+    replies_are_lm_evals "$MODEL" smollm2-chat.json --chat
+}

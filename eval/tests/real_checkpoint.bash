@@ -41,12 +41,12 @@ choices_are_lm_evals() {
     [ "$picks" = 'picks|0' ]
 }
 
-# perplexity_is_transformers EXPECTED [OPTION...]: by each protocol
+# perplexity_is_transformers EXPECTED [TEXT]: by each protocol
 perplexity_is_transformers() {
     cp "$E/$1" b.json
     while IFS='|' read -r name options; do
         # shellcheck disable=SC2086 # words
-        rml-eval perplexity "$MODEL" "$E/text.txt" --ctx 128 --no-db --json -q $options >a.json
+        rml-eval perplexity "$MODEL" "${2-$E/text.txt}" --ctx 128 --no-db --json -q $options >a.json
         sql "'$name', a->>'n_scored' = b->'\"$name\"'->>'n_scored',
              abs(a->>'nll_sum' / (b->'\"$name\"'->>'nll_sum') - 1) < 1e-4"
     done >got.txt <<'END'
