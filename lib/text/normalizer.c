@@ -70,7 +70,8 @@ static void strip(const struct rmli_normalizer *step, const char **text, size_t 
  * The reference knows the first word of a text by where its first character stood before
  * normalisation; so a text that has lost its first character has no first word. A replacement
  * stands where the last of the characters that it replaces stood, or, of an empty match, where the
- * character before it stood; what is put before all of the text stands at its beginning.
+ * character before it stood; what is put before all of the text stands at its beginning. (Before
+ * ByteLevel the reference, tokenizers 0.23.3, gives such text twice, or panics; here it is text.)
  *
  * *n bytes at the beginning of `text` come from the first character; how many after the step.
  */

@@ -90,9 +90,15 @@ bool rmli_tokenizer_set_added(struct rml_tokenizer *t, const struct rmli_added_t
         if (which) {
             const char *content;
             offsets[counts[which]] = contents.n;
+            ok = rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes);
+            if (ok && token->nbytes == 0 &&
+                tokens[i].nbytes > 0) /* the reference cuts everywhere */
+                ok = rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                               "added token %d is nothing after the normalizer, which is not "
+                               "supported",
+                               (int)token->id);
             ok =
-                rmli_normalize(&run, token->content, token->nbytes, &content, &token->nbytes) &&
-                rmli_bytes_append(&contents, content, token->nbytes, err) &&
+                ok && rmli_bytes_append(&contents, content, token->nbytes, err) &&
                 rmli_vocabulary_override(&t->vocabulary, token->id, content, token->nbytes,
                                          is_special_content(&special, content, token->nbytes), err);
             size_t put = token->nbytes - tokens[i].nbytes;
