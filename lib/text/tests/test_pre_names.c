@@ -73,3 +73,16 @@ Test(pre_names, every_name_is_recognised_in_what_it_builds)
     }
     cr_expect_geq(n, 60u);
 }
+
+/* What llama.cpp knows and rml does not says why; what neither knows does not. */
+Test(pre_names, refused_names_say_why)
+{
+    static const char *const refused[] = {"gemma4",      "sarvam-moe", "whitespace",
+                                          "roberta-bpe", "jina-v1-en", "afmoe"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        cr_expect_null(rmli_pre_find(refused[i], strlen(refused[i])), "%s", refused[i]);
+        cr_expect_not_null(rmli_pre_refusal(refused[i], strlen(refused[i])), "%s", refused[i]);
+    }
+    cr_expect_null(rmli_pre_refusal("gemma", 5));
+    cr_expect_null(rmli_pre_refusal("qwen2", 5));
+}
