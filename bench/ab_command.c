@@ -23,9 +23,8 @@ struct ab_line {
     int n_own;
     const char *programs[N_SIDES];
     int n_programs;
-    const struct bench_suite *suite; /* NULL: none is named */
-    char **words[N_SIDES];           /* of the suite, before and behind --vs */
-    size_t n_words[N_SIDES];
+    const struct bench_suite *suite;     /* NULL: none is named */
+    struct compare_words words[N_SIDES]; /* of the suite, before and behind --vs */
     bool vs;
 };
 
@@ -68,14 +67,14 @@ static bool cut(struct ab_line *line, int argc, char **argv)
                 line->programs[line->n_programs++] = argv[i];
         }
     }
-    line->words[SIDE_BASE] = argv + i;
+    line->words[SIDE_BASE].words = argv + i;
     for (int side = SIDE_BASE; i < argc; i++) {
         if (strcmp(argv[i], "--vs") == 0 && !line->vs) {
             line->vs = true;
             side = SIDE_HEAD;
-            line->words[SIDE_HEAD] = argv + i + 1;
+            line->words[SIDE_HEAD].words = argv + i + 1;
         } else {
-            line->n_words[side]++;
+            line->words[side].n++;
         }
     }
     return true;
@@ -91,7 +90,7 @@ static int misused(const char *what)
 }
 
 /* The words of a side in one text, for reports. */
-static char *join(const struct bench_suite *suite, size_t n, char **words)
+static char *join(const struct bench_suite *suite, const struct compare_words *words)
 {
     char *text = NULL;
     size_t nbytes = 0;
@@ -99,8 +98,8 @@ static char *join(const struct bench_suite *suite, size_t n, char **words)
     if (!out)
         return NULL;
     fputs(suite->name, out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, " %s", words[i]);
+    for (size_t i = 0; i < words->n; i++)
+        fprintf(out, " %s", words->words[i]);
     return fclose(out) == 0 ? text : NULL;
 }
 
@@ -108,18 +107,17 @@ static bool make_cases(struct compare_job *job, const struct ab_line *line, stru
 {
     struct bench_plan base, head;
     const struct bench_suite *suite = line->suite ? line->suite : &bench_attention_suite;
-    if (!compare_plan(job->command, suite, line->n_words[SIDE_BASE], line->words[SIDE_BASE], &base,
-                      err))
+    const struct compare_words *words = line->words;
+    if (!compare_plan(job->command, suite, &words[SIDE_BASE], NULL, &base, err))
         return false;
     if (!line->vs)
         return compare_job_add(job, &base, NULL, err);
-    if (!compare_plan(job->command, suite, line->n_words[SIDE_HEAD], line->words[SIDE_HEAD], &head,
-                      err)) {
+    if (!compare_plan(job->command, suite, &words[SIDE_BASE], &words[SIDE_HEAD], &head, err)) {
         bench_plan_release(&base);
         return false;
     }
     for (int side = 0; side < N_SIDES; side++)
-        job->settings[side] = join(suite, line->n_words[side], line->words[side]);
+        job->settings[side] = join(suite, &words[side]);
     return compare_job_add(job, &base, &head, err);
 }
 
@@ -129,11 +127,11 @@ static const char doc[] =
     "meanwhile strikes both. 61 blocks a case, up to 201 while the interval is wider than 4 %. "
     "Prints the slowdown of HEAD (or of the settings behind --vs), its interval, and the least "
     "slowdown that could have been detected. Options stand before SUITE; what follows it is read "
-    "as by `rml-bench SUITE'.\v"
+    "as by `rml-bench SUITE'. What is not said anew behind --vs is as before it.\v"
     "Exit code: 0 pass, 1 error, 3 regression, 5 inconclusive, 6 the two cannot be compared.\n\n"
     "Examples: a build against another; two cache types; two weight types:\n\n"
     "  rml-bench ab old/rml-bench new/rml-bench attention --depth 512 --threads 1\n"
-    "  rml-bench ab attention --kv f16 --vs --kv i8\n"
+    "  rml-bench ab attention --depth 512 --kv f16 --vs --kv i8\n"
     "  rml-bench ab --junit ab.xml decoder --weights q8_0 --vs --weights q4_0";
 
 int bench_ab_main(int argc, char **argv)

@@ -61,21 +61,34 @@ static void refuse_sweep_options(const char *name, size_t n, char **words)
     }
 }
 
-bool compare_plan(const char *command, const struct bench_suite *suite, size_t n, char **words,
+/* argv of a command line with `name` in front. NULL without memory. */
+static char **command_line(char *name, const struct compare_words *words)
+{
+    char **argv = calloc(words->n + 2, sizeof *argv);
+    if (!argv)
+        return NULL;
+    refuse_sweep_options(name, words->n, words->words);
+    argv[0] = name;
+    for (size_t i = 0; i < words->n; i++)
+        argv[i + 1] = words->words[i];
+    return argv;
+}
+
+bool compare_plan(const char *command, const struct bench_suite *suite,
+                  const struct compare_words *words, const struct compare_words *over,
                   struct bench_plan *plan, struct rml_error *err)
 {
-    char **argv = calloc(n + 2, sizeof *argv);
+    static const struct compare_words none = {0};
     char name[128];
     *plan = (struct bench_plan){0};
-    if (!argv)
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the list of cases");
     snprintf(name, sizeof name, "rml-bench %s %s", command, suite->name);
-    argv[0] = name;
-    refuse_sweep_options(name, n, words);
-    for (size_t i = 0; i < n; i++)
-        argv[i + 1] = words[i];
-    bool ok = bench_plan_parse(suite, (int)n + 1, argv, plan, err);
+    char **argv = command_line(name, words), **argv_over = command_line(name, over ? over : &none);
+    bool ok = argv && argv_over
+                  ? bench_plan_parse(suite, (int)words->n + 1, argv, over ? (int)over->n + 1 : 0,
+                                     argv_over, plan, err)
+                  : rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the list of cases");
     free(argv);
+    free(argv_over);
     return ok;
 }
 
@@ -96,7 +109,8 @@ bool compare_plan_text(const char *command, const char *text, struct bench_plan 
     if (ok && !suite)
         ok = rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                        "case '%s': expected a suite and its options", text);
-    ok = ok && compare_plan(command, suite, n - 1, words + 1, plan, err);
+    ok = ok &&
+         compare_plan(command, suite, &(struct compare_words){words + 1, n - 1}, NULL, plan, err);
     free(copy);
     free(words);
     return ok;

@@ -17,9 +17,16 @@ error_t compare_parse_option(int key, char *arg, struct argp_state *state);
 /* True for a word of argv that is an option of ours with its value in the next word. */
 bool compare_takes_value(const char *word);
 
-/* The plan of `SUITE WORDS...`: words[n] without the suite's name, which messages show. A bad
- * word ends the program as a usage error. */
-bool compare_plan(const char *command, const struct bench_suite *suite, size_t n, char **words,
+/* Words of a suite, without its name. */
+struct compare_words {
+    char **words; /* [n] argv's */
+    size_t n;
+};
+
+/* The plan of `SUITE WORDS...`; messages show the suite's name. `over` (NULL: none) takes the place
+ * of what it says anew. A bad word ends the program as a usage error. */
+bool compare_plan(const char *command, const struct bench_suite *suite,
+                  const struct compare_words *words, const struct compare_words *over,
                   struct bench_plan *plan, struct rml_error *err);
 
 /* The same of one text, "attention --kv f16 --depth 512", cut at blanks. RML_INVALID_ARGUMENT:

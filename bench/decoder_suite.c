@@ -131,7 +131,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         bench_arg_numbers(state, "--batch", arg, 1, 1024, &s->batch);
         return 0;
     case ARGP_KEY_ARG:
-        if (s->checkpoint)
+        if (state->arg_num > 0)
             argp_error(state, "'%s' found, expected one CHECKPOINT", arg);
         s->checkpoint = arg;
         return 0;

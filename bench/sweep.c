@@ -116,8 +116,7 @@ static struct argp_option *all_options(const struct bench_suite *suite)
     return options;
 }
 
-static void parse_sweep(struct sweep *sweep, const struct bench_suite *suite,
-                        struct cli_options *options, unsigned accepted, int argc, char **argv)
+static void init_sweep(struct sweep *sweep, const struct bench_suite *suite)
 {
     *sweep = (struct sweep){.suite = suite, .n_reps = BENCH_MIN_REPS};
     sweep->settings = calloc(1, suite->settings_nbytes + 1);
@@ -125,6 +124,13 @@ static void parse_sweep(struct sweep *sweep, const struct bench_suite *suite,
         perror("rml-bench");
         exit(CLI_ERROR);
     }
+}
+
+/* Once more: what is given again is given anew, all else stays. */
+static void parse_sweep(struct sweep *sweep, struct cli_options *options, unsigned accepted,
+                        int argc, char **argv)
+{
+    const struct bench_suite *suite = sweep->suite;
     struct argp_option *table = all_options(suite);
     const struct argp argp = {
         .options = table, .parser = parse, .args_doc = suite->args_doc, .doc = suite->doc};
@@ -192,12 +198,18 @@ static bool enumerate(struct sweep *sweep, struct bench_plan *plan, struct rml_e
     return false;
 }
 
-bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv,
-                      struct bench_plan *plan, struct rml_error *err)
+bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv, int argc_over,
+                      char **argv_over, struct bench_plan *plan, struct rml_error *err)
 {
     struct sweep sweep;
     struct cli_options options;
-    parse_sweep(&sweep, suite, &options, CLI_OPT_SEED, argc, argv);
+    init_sweep(&sweep, suite);
+    parse_sweep(&sweep, &options, CLI_OPT_SEED, argc, argv);
+    uint64_t seed = options.seed;
+    if (argc_over > 0) {
+        parse_sweep(&sweep, &options, CLI_OPT_SEED, argc_over, argv_over);
+        sweep.common.seed = options.seed ? options.seed : seed;
+    }
     bool ok = enumerate(&sweep, plan, err);
     release_sweep(&sweep);
     return ok;
@@ -315,7 +327,8 @@ int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
     struct bench_plan plan;
     struct rml_error err = RML_ERROR_INIT;
     int code = CLI_PASS;
-    parse_sweep(&sweep, suite, &options, CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, argc, argv);
+    init_sweep(&sweep, suite);
+    parse_sweep(&sweep, &options, CLI_OPT_DB | CLI_OPT_JSON | CLI_OPT_SEED, argc, argv);
     if ((sweep.resume || sweep.roof) && options.no_db) {
         cli_fail(RML_INVALID_ARGUMENT, NULL, "--%s needs a database, which --no-db leaves out",
                  sweep.resume ? "resume" : "roof");

@@ -11,9 +11,10 @@ int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv);
 
 /*
  * The plan that `rml-bench SUITE WORDS` would run, for commands that run it otherwise. A bad word
- * is a usage error, which ends the program. argv[0] is what messages call the program.
+ * is a usage error, which ends the program. argv[0] is what messages call the program. argv_over
+ * (argc_over 0: none) is read after that: what it gives takes the place of what argv gave.
  */
-bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv,
-                      struct bench_plan *plan, struct rml_error *err);
+bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv, int argc_over,
+                      char **argv_over, struct bench_plan *plan, struct rml_error *err);
 
 #endif

@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         bench_arg_either(state, "--direction", arg, "encode", "decode", &s->directions);
         return 0;
     case ARGP_KEY_ARG:
-        if (s->tokenizer)
+        if (state->arg_num > 0)
             argp_error(state, "'%s' found, expected one CHECKPOINT or tokenizer.json", arg);
         s->tokenizer = arg;
         return 0;

@@ -52,7 +52,7 @@ gate a
 gate --gate x a b
 gate --junit= a b
 END
-    try rml-bench ab attention --kv f16,f32 --depth 16 --vs --kv i8 --depth 16
+    try rml-bench ab attention --kv f16,f32 --depth 16 --vs --kv i8
     [ "$status" -eq 1 ]
     [[ $stderr == *'2 cases before --vs and 1 after it'* ]]
     try rml-bench gate "$bench" "$bench" 'nosuch --kv f16'
@@ -90,14 +90,15 @@ END
 }
 
 @test "two settings: what is ten times the work is a regression; --json says all of it" {
-    try rml-bench ab --json --db s.db attention --kv f16 --depth 16 -t 1 --vs --kv f16 --depth 2048 -t 1
+    # what is not said anew is as before --vs
+    try rml-bench ab --json --db s.db attention --kv f16 --depth 16 -t 1 --vs --depth 2048
     [ "$status" -eq 3 ] || [ "$status" -eq 5 ] # 5: the canary failed
     [ "$(json stdout.txt "json_extract(doc, '\$.exit_code')")" -eq "$status" ]
     [ "$(json stdout.txt "json_extract(doc, '\$.cases[0].verdict')")" = regression ]
     [ "$(json stdout.txt "json_extract(doc, '\$.cases[0].ci_lo') > 1
         AND json_extract(doc, '\$.cases[0].detectable') > 0
         AND json_extract(doc, '\$.cases[0].base.median_ns') < json_extract(doc, '\$.cases[0].head.median_ns')
-        AND json_extract(doc, '\$.head_settings') = 'attention --kv f16 --depth 2048 -t 1'
+        AND json_extract(doc, '\$.head_settings') = 'attention --depth 2048'
         AND json_extract(doc, '\$.n_cases') = 1")" -eq 1 ]
     [ "$(query s.db "SELECT verdict FROM verdict ORDER BY id DESC LIMIT 1")" = regression ]
 }
