@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/exit_codes.h"
+#include "bench/checkpoint_model.h"
 #include "bench/outputs.h"
 #include "bench/roof.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/table.h"
 #include "tools/cli/report.h"
@@ -16,17 +17,8 @@
 static bool know_model(struct bench_session *session, const struct bench_model *m,
                        struct rml_error *err)
 {
-    if (!m)
-        return true;
-    struct store_model model = {
-        .content_sha256 = m->sha256,
-        .file_name = m->path,
-        .file_nbytes = m->nbytes,
-        .config = &m->config,
-        .weight_dtype = m->weight_dtype,
-        .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
-    };
-    session->model_id = store_add_model(session->store, session->run_id, &model, err);
+    if (m)
+        session->model_id = bench_store_model(session->store, session->run_id, m, err);
     return session->model_id >= 0;
 }
 

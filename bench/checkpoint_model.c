@@ -49,3 +49,17 @@ struct rml_model *bench_load_model(struct bench_plan *plan, const char *path, st
     plan->model = m;
     return loaded;
 }
+
+int64_t bench_store_model(struct store *store, int64_t run_id, const struct bench_model *m,
+                          struct rml_error *err)
+{
+    struct store_model model = {
+        .content_sha256 = m->sha256,
+        .file_name = m->path,
+        .file_nbytes = m->nbytes,
+        .config = &m->config,
+        .weight_dtype = m->weight_dtype,
+        .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
+    };
+    return store_add_model(store, run_id, &model, err);
+}

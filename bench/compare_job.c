@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/checkpoint_model.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/report.h"
@@ -97,17 +98,8 @@ static int64_t know_model(const struct compare_job *job, const struct keeping *k
 {
     for (size_t i = 0; i < job->n_plans && spec->model_sha256; i++) {
         const struct bench_model *m = job->plans[i].model;
-        if (!m || m->sha256 != spec->model_sha256)
-            continue;
-        struct store_model model = {
-            .content_sha256 = m->sha256,
-            .file_name = m->path,
-            .file_nbytes = m->nbytes,
-            .config = &m->config,
-            .weight_dtype = m->weight_dtype,
-            .tokenizer_sha256 = m->tokenizer_sha256[0] ? m->tokenizer_sha256 : NULL,
-        };
-        return store_add_model(k->store, k->run_id, &model, err);
+        if (m && m->sha256 == spec->model_sha256)
+            return bench_store_model(k->store, k->run_id, m, err);
     }
     return 0;
 }

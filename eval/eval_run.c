@@ -29,16 +29,8 @@ int eval_run_end(struct eval_run *run, int exit_code)
 static int64_t add_model(struct eval_run *run, const struct eval_engine *engine,
                          struct rml_error *err)
 {
-    const struct rml_checkpoint *cp = rml_model_checkpoint(engine->model);
-    struct store_model model = {
-        .content_sha256 = engine->sha256,
-        .file_name = rml_checkpoint_path(cp),
-        .file_nbytes = rml_checkpoint_nbytes(cp),
-        .config = rml_model_config(engine->model),
-        .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(engine->model))->name,
-        .tokenizer_sha256 = engine->tokenizer ? engine->tokenizer_sha256 : NULL,
-    };
-    return store_add_model(run->store, run->run_id, &model, err);
+    return cli_run_add_model(run->store, run->run_id, engine->model, engine->sha256,
+                             engine->tokenizer ? engine->tokenizer_sha256 : NULL, err);
 }
 
 bool eval_run_add_task(struct eval_run *run, const struct eval_task *task, struct rml_error *err)

@@ -24,15 +24,8 @@ static bool add_model(struct golden_run *run, struct golden_engine *engine, stru
         return false;
     if (strcmp(run->model_sha256, engine->sha256) == 0)
         return true;
-    const struct rml_checkpoint *cp = rml_model_checkpoint(engine->model);
-    struct store_model model = {
-        .content_sha256 = engine->sha256,
-        .file_name = rml_checkpoint_path(cp),
-        .file_nbytes = rml_checkpoint_nbytes(cp),
-        .config = rml_model_config(engine->model),
-        .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(engine->model))->name,
-    };
-    run->model_id = store_add_model(run->store, run->run_id, &model, err);
+    run->model_id =
+        cli_run_add_model(run->store, run->run_id, engine->model, engine->sha256, NULL, err);
     if (run->model_id < 0)
         return false;
     strcpy(run->model_sha256, engine->sha256);

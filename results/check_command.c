@@ -121,15 +121,9 @@ int results_check_main(int argc, char **argv)
     if (document && !sound)
         rmli_fail(&err, RML_FORMAT, store_file(store), -1, "database is damaged");
     store_close(store);
-    if (!document)
-        return cli_error(&err);
-    if (common.json)
-        cli_json_print(document, 17);
-    else
-        print_check(document);
-    json_decref(document);
-    if (sound)
-        return CLI_PASS;
+    int code = results_print(document, common.json, print_check, &err);
+    if (code != CLI_PASS || sound)
+        return code;
     cli_error_line(&err);
     return CLI_ERROR;
 }

@@ -41,4 +41,12 @@ struct store *results_open(const char *db, struct rml_error *err);
 /* For changing it; it must be there. */
 struct store *results_open_writable(const char *db, struct rml_error *err);
 
+/* The end of a command that has made a document (NULL: *err says why not), which is given back:
+ * prints it, with --json as it is, else by `print`. Returns the exit code. */
+int results_print(struct json_t *document, bool json, void (*print)(const struct json_t *document),
+                  const struct rml_error *err);
+struct cli_table;
+/* Prints {KEY: rows} with --json, else the table that says the same. */
+void results_print_rows(bool json, const char *key, struct json_t *rows, struct cli_table *table);
+
 #endif

@@ -11,9 +11,6 @@
 #include "results/figures.h"
 #include "results/history.h"
 #include "results/result_rows.h"
-#include "tools/cli/exit_codes.h"
-#include "tools/cli/json_out.h"
-#include "tools/cli/report.h"
 
 static const json_t *change_at(const json_t *history, size_t index)
 {
@@ -105,6 +102,18 @@ static void print_history(const json_t *history)
         printf("%.0f older results are left out\n", cut);
 }
 
+static void print_histories(const json_t *document)
+{
+    const json_t *history;
+    size_t i;
+    json_array_foreach(json_object_get(document, "histories"), i, history)
+    {
+        if (i > 0)
+            putchar('\n');
+        print_history(history);
+    }
+}
+
 struct arguments {
     const char *db, *pattern, *host;
 };
@@ -162,22 +171,7 @@ int results_history_main(int argc, char **argv)
     struct store *store = results_open(a.db, &err);
     json_t *histories = store ? history_read(store, a.pattern, a.host, common.seed, &err) : NULL;
     store_close(store);
-    if (!histories)
-        return cli_error(&err);
-    if (common.json) {
-        json_t *document = json_pack("{sf sO}", "alpha", CHANGE_ALPHA, "histories", histories);
-        cli_json_print(document, 17);
-        json_decref(document);
-    } else {
-        const json_t *history;
-        size_t i;
-        json_array_foreach(histories, i, history)
-        {
-            if (i > 0)
-                putchar('\n');
-            print_history(history);
-        }
-    }
-    json_decref(histories);
-    return CLI_PASS;
+    json_t *document =
+        histories ? json_pack("{sf so}", "alpha", CHANGE_ALPHA, "histories", histories) : NULL;
+    return results_print(document, common.json, print_histories, &err);
 }

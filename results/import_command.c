@@ -204,13 +204,8 @@ int results_import_main(int argc, char **argv)
         free((char *)imports[i].data);
     }
     free(imports);
-    if (ok && common.json) {
-        json_t *document = json_pack("{sO}", "files", report);
-        cli_json_print(document, 17);
-        json_decref(document);
-    } else if (!common.json && json_array_size(report) > 0) {
-        cli_table_print(table, stdout);
-    }
+    if (ok || (!common.json && json_array_size(report) > 0))
+        results_print_rows(common.json, "files", report, table);
     json_decref(report);
     cli_table_destroy(table);
     return ok ? CLI_PASS : cli_error(&err);

@@ -10,7 +10,6 @@
 #include "results/query_json.h"
 #include "results/run_select.h"
 #include "tools/cli/exit_codes.h"
-#include "tools/cli/json_out.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 
@@ -130,13 +129,8 @@ static bool list(struct store *store, const struct arguments *a, bool json, stru
             add_line(table, &q, state);
     }
     bool ok = query_release(&q, "listing runs", err);
-    if (ok && json) {
-        json_t *document = json_pack("{sO}", "runs", runs);
-        cli_json_print(document, 17);
-        json_decref(document);
-    } else if (ok) {
-        cli_table_print(table, stdout);
-    }
+    if (ok)
+        results_print_rows(json, "runs", runs, table);
     json_decref(runs);
     cli_table_destroy(table);
     return ok;

@@ -195,13 +195,8 @@ int results_merge_main(int argc, char **argv)
         other_close(&others[i]);
     free(others);
 
-    if (common.json && ok) {
-        json_t *document = json_pack("{sO}", "files", files);
-        cli_json_print(document, 17);
-        json_decref(document);
-    } else if (!common.json && json_array_size(files) > 0) {
-        cli_table_print(table, stdout);
-    }
+    if (ok || (!common.json && json_array_size(files) > 0))
+        results_print_rows(common.json, "files", files, table);
     json_decref(files);
     cli_table_destroy(table);
     if (ok)

@@ -5,8 +5,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/json_out.h"
+#include "tools/cli/report.h"
+#include "tools/cli/table.h"
 
 static const struct cli_command commands[] = {
     {"list", "the runs, newest first", results_list_main},
@@ -64,6 +70,29 @@ struct store *results_open_writable(const char *db, struct rml_error *err)
         return NULL;
     }
     return store_open(path, STORE_WRITE, err);
+}
+
+int results_print(json_t *document, bool json, void (*print)(const json_t *document),
+                  const struct rml_error *err)
+{
+    if (!document)
+        return cli_error(err);
+    if (json)
+        cli_json_print(document, 17);
+    else
+        print(document);
+    json_decref(document);
+    return CLI_PASS;
+}
+
+void results_print_rows(bool json, const char *key, json_t *rows, struct cli_table *table)
+{
+    json_t *document = json ? json_pack("{sO}", key, rows) : NULL;
+    if (json)
+        cli_json_print(document, 17);
+    else
+        cli_table_print(table, stdout);
+    json_decref(document);
 }
 
 int main(int argc, char **argv)

@@ -12,9 +12,6 @@
 #include "results/query_json.h"
 #include "results/result_rows.h"
 #include "results/run_select.h"
-#include "tools/cli/exit_codes.h"
-#include "tools/cli/json_out.h"
-#include "tools/cli/report.h"
 
 /* ---- What the database says -------------------------------------------------------- */
 
@@ -478,12 +475,5 @@ int results_show_main(int argc, char **argv)
     json_t *document =
         store && store_find_run(store, a.run, &run_id, &err) ? read_run(store, run_id, &err) : NULL;
     store_close(store);
-    if (!document)
-        return cli_error(&err);
-    if (common.json)
-        cli_json_print(document, 17);
-    else
-        print_run(document);
-    json_decref(document);
-    return CLI_PASS;
+    return results_print(document, common.json, print_run, &err);
 }

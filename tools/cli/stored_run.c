@@ -45,6 +45,21 @@ bool cli_run_begin(const struct cli_options *options, enum store_run_kind kind, 
     return false;
 }
 
+int64_t cli_run_add_model(struct store *store, int64_t run_id, const struct rml_model *model,
+                          const char *sha256, const char *tokenizer_sha256, struct rml_error *err)
+{
+    const struct rml_checkpoint *cp = rml_model_checkpoint(model);
+    struct store_model row = {
+        .content_sha256 = sha256,
+        .file_name = rml_checkpoint_path(cp),
+        .file_nbytes = rml_checkpoint_nbytes(cp),
+        .config = rml_model_config(model),
+        .weight_dtype = rml_dtype_traits(rml_model_weight_dtype(model))->name,
+        .tokenizer_sha256 = tokenizer_sha256,
+    };
+    return store_add_model(store, run_id, &row, err);
+}
+
 int cli_run_end(struct store *store, int64_t run_id, int exit_code)
 {
     if (!store)

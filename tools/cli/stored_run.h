@@ -20,6 +20,11 @@ bool cli_run_add(struct store *store, enum store_run_kind kind, int64_t seed, co
                  int64_t *run_id, struct rml_error *err);
 int cli_run_finish(struct store *store, int64_t run_id, int exit_code);
 
+/* As store_add_model, of a loaded model. sha256: its content hash; tokenizer_sha256 NULL: not
+ * known. */
+int64_t cli_run_add_model(struct store *store, int64_t run_id, const struct rml_model *model,
+                          const char *sha256, const char *tokenizer_sha256, struct rml_error *err);
+
 /* Ends the run as the exit code says, and closes the database. Returns the exit code, which is
  * CLI_ERROR, with the error printed, when the database does not take it. */
 int cli_run_end(struct store *store, int64_t run_id, int exit_code);
