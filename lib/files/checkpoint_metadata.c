@@ -44,10 +44,10 @@ static json_t *text_json(const char *data, size_t nbytes, size_t max_nbytes)
 /* ---- GGUF --------------------------------------------------------------------------- */
 
 static const char *const type_names[RMLI_GGUF_N_TYPES] = {
-    [RMLI_GGUF_U8] = "u8",     [RMLI_GGUF_I8] = "i8",     [RMLI_GGUF_U16] = "u16",
-    [RMLI_GGUF_I16] = "i16",   [RMLI_GGUF_U32] = "u32",   [RMLI_GGUF_I32] = "i32",
-    [RMLI_GGUF_F32] = "f32",   [RMLI_GGUF_BOOL] = "bool", [RMLI_GGUF_STRING] = "string",
-    [RMLI_GGUF_ARRAY] = "any", [RMLI_GGUF_U64] = "u64",   [RMLI_GGUF_I64] = "i64",
+    [RMLI_GGUF_U8] = "u8",       [RMLI_GGUF_I8] = "i8",     [RMLI_GGUF_U16] = "u16",
+    [RMLI_GGUF_I16] = "i16",     [RMLI_GGUF_U32] = "u32",   [RMLI_GGUF_I32] = "i32",
+    [RMLI_GGUF_F32] = "f32",     [RMLI_GGUF_BOOL] = "bool", [RMLI_GGUF_STRING] = "string",
+    [RMLI_GGUF_ARRAY] = "array", [RMLI_GGUF_U64] = "u64",   [RMLI_GGUF_I64] = "i64",
     [RMLI_GGUF_F64] = "f64",
 };
 
@@ -71,6 +71,10 @@ static json_t *value_json(const struct rmli_gguf_kv *kv, const struct limits *li
         if (is_text) {
             struct rmli_gguf_string s = rmli_gguf_next_string(&cursor);
             value = text_json(s.data, s.nbytes, limits->max_nbytes);
+        } else if (kv->elem_type == RMLI_GGUF_ARRAY) {
+            struct rmli_gguf_kv inner;
+            rmli_gguf_next_array(&cursor, &inner);
+            value = value_json(&inner, limits);
         } else {
             value = number_json(kv, i);
         }

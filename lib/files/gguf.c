@@ -18,7 +18,7 @@
  * and of a tensor entry: name length and one byte of name, rank, type, offset. */
 enum { MIN_KV_NBYTES = 8 + 1 + 4 + 1, MIN_TENSOR_NBYTES = 8 + 1 + 4 + 4 + 8 };
 
-enum { MAX_KEY_NBYTES = 65535 }; /* by the format */
+enum { MAX_KEY_NBYTES = 65535, /* by the format */ MAX_ARRAY_DEPTH = 8 };
 
 static const struct {
     const char *name;
@@ -143,7 +143,46 @@ static bool skip_strings(struct rmli_byte_reader *in, uint64_t n)
     return fits;
 }
 
-static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
+static bool check_type(const struct rmli_gguf_parser *p, const struct rmli_gguf_kv *kv,
+                       uint32_t type, const char *role)
+{
+    if (type < RMLI_GGUF_N_TYPES)
+        return true;
+    return rmli_fail(p->err, RML_FORMAT, p->gguf->file.path, (int64_t)p->in.position - 4,
+                     "%s: unknown %s %u, expected 0 to %d",
+                     label_of("metadata key ", &kv->key).text, role, type, RMLI_GGUF_N_TYPES - 1);
+}
+
+static bool read_array_header(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
+{
+    uint32_t elem_type;
+    if (!rmli_read_u32(&p->in, &elem_type))
+        return rmli_gguf_fail_short(p, label_of("metadata key ", &kv->key).text);
+    if (!check_type(p, kv, elem_type, "array element type"))
+        return false;
+    kv->elem_type = (enum rmli_gguf_type)elem_type;
+    return rmli_read_u64(&p->in, &kv->nelems) ||
+           rmli_gguf_fail_short(p, label_of("metadata key ", &kv->key).text);
+}
+
+static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv, int depth);
+
+/* Each has a type and a count of its own, so a false count cannot run far. */
+static bool skip_arrays(struct rmli_gguf_parser *p, const struct rmli_gguf_kv *kv, int depth)
+{
+    if (depth == MAX_ARRAY_DEPTH)
+        return rmli_fail(p->err, RML_UNSUPPORTED, p->gguf->file.path, (int64_t)p->in.position,
+                         "%s: arrays inside arrays more than %d deep",
+                         label_of("metadata key ", &kv->key).text, MAX_ARRAY_DEPTH);
+    for (uint64_t i = 0; i < kv->nelems; i++) {
+        struct rmli_gguf_kv inner = {.key = kv->key, .type = RMLI_GGUF_ARRAY};
+        if (!read_array_header(p, &inner) || !skip_values(p, &inner, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv, int depth)
 {
     const char *path = p->gguf->file.path;
     size_t start = p->in.position;
@@ -160,6 +199,8 @@ static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
         return skip_strings(&p->in, kv->nelems) ||
                rmli_gguf_fail_string(p, label_of("a string of metadata key ", &kv->key).text);
     }
+    if (kv->elem_type == RMLI_GGUF_ARRAY)
+        return skip_arrays(p, kv, depth);
     uint64_t nbytes;
     const uint8_t *bytes;
     if (__builtin_mul_overflow(kv->nelems, rmli_gguf_type_nbytes(kv->elem_type), &nbytes) ||
@@ -170,16 +211,6 @@ static bool skip_values(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
                          rmli_gguf_type_name(kv->elem_type), rmli_reader_remaining(&p->in),
                          limit_note(p));
     return kv->elem_type != RMLI_GGUF_BOOL || check_bools(p, kv);
-}
-
-static bool check_type(const struct rmli_gguf_parser *p, const struct rmli_gguf_kv *kv,
-                       uint32_t type, const char *role)
-{
-    if (type < RMLI_GGUF_N_TYPES)
-        return true;
-    return rmli_fail(p->err, RML_FORMAT, p->gguf->file.path, (int64_t)p->in.position - 4,
-                     "%s: unknown %s %u, expected 0 to %d",
-                     label_of("metadata key ", &kv->key).text, role, type, RMLI_GGUF_N_TYPES - 1);
 }
 
 static bool parse_kv(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
@@ -210,23 +241,7 @@ static bool parse_kv(struct rmli_gguf_parser *p, struct rmli_gguf_kv *kv)
     kv->type = (enum rmli_gguf_type)type;
     kv->elem_type = kv->type;
     kv->nelems = 1;
-    if (type == RMLI_GGUF_ARRAY) {
-        uint32_t elem_type;
-        uint64_t nelems;
-        if (!rmli_read_u32(&p->in, &elem_type))
-            return rmli_gguf_fail_short(p, label_of("metadata key ", &kv->key).text);
-        if (!check_type(p, kv, elem_type, "array element type"))
-            return false;
-        if (elem_type == RMLI_GGUF_ARRAY)
-            return rmli_fail(p->err, RML_UNSUPPORTED, path, (int64_t)p->in.position - 4,
-                             "%s is an array of arrays, which is not supported",
-                             label_of("metadata key ", &kv->key).text);
-        if (!rmli_read_u64(&p->in, &nelems))
-            return rmli_gguf_fail_short(p, label_of("metadata key ", &kv->key).text);
-        kv->elem_type = (enum rmli_gguf_type)elem_type;
-        kv->nelems = nelems;
-    }
-    if (!skip_values(p, kv))
+    if ((type == RMLI_GGUF_ARRAY && !read_array_header(p, kv)) || !skip_values(p, kv, 1))
         return false;
     kv->nbytes = p->in.position - kv->offset;
     return true;

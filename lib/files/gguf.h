@@ -50,7 +50,7 @@ struct rmli_gguf_string {
 struct rmli_gguf_kv {
     struct rmli_gguf_string key; /* valid UTF-8 without control characters */
     enum rmli_gguf_type type;
-    enum rmli_gguf_type elem_type; /* of an array, else equal to type; arrays do not nest */
+    enum rmli_gguf_type elem_type; /* of an array, else equal to type */
     uint64_t nelems;               /* 1 for a scalar */
     const uint8_t *data;           /* first value, any alignment; an array of strings is
                                       { u64 length, bytes } one after another */
@@ -100,6 +100,10 @@ bool rmli_gguf_get_string(const struct rmli_gguf *gguf, const char *key,
  * signed 64-bit; the type must be numeric and i < nelems. */
 double rmli_gguf_elem_f64(const struct rmli_gguf_kv *kv, uint64_t i);
 int64_t rmli_gguf_elem_i64(const struct rmli_gguf_kv *kv, uint64_t i);
+
+/* Walks an array of arrays, which nothing but a listing of the metadata reads: type, elem_type,
+ * nelems and data of each are set. Otherwise as rmli_gguf_next_string. */
+void rmli_gguf_next_array(const uint8_t **cursor, struct rmli_gguf_kv *array);
 
 /* Walks an array of strings: *cursor starts at kv->data and moves on. Call it
  * exactly kv->nelems times at most. */

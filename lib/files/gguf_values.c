@@ -78,6 +78,25 @@ int64_t rmli_gguf_elem_i64(const struct rmli_gguf_kv *kv, uint64_t i)
     }
 }
 
+void rmli_gguf_next_array(const uint8_t **cursor, struct rmli_gguf_kv *array)
+{
+    uint32_t elem_type;
+    memcpy(&elem_type, *cursor, sizeof elem_type);
+    *array =
+        (struct rmli_gguf_kv){.type = RMLI_GGUF_ARRAY, .elem_type = (enum rmli_gguf_type)elem_type};
+    memcpy(&array->nelems, *cursor + sizeof elem_type, sizeof array->nelems);
+    *cursor += sizeof elem_type + sizeof array->nelems;
+    array->data = *cursor;
+    if (elem_type != RMLI_GGUF_STRING && elem_type != RMLI_GGUF_ARRAY)
+        *cursor += array->nelems * rmli_gguf_type_nbytes(elem_type);
+    for (uint64_t i = 0; elem_type == RMLI_GGUF_STRING && i < array->nelems; i++)
+        rmli_gguf_next_string(cursor);
+    for (uint64_t i = 0; elem_type == RMLI_GGUF_ARRAY && i < array->nelems; i++) {
+        struct rmli_gguf_kv inner;
+        rmli_gguf_next_array(cursor, &inner);
+    }
+}
+
 double rmli_gguf_elem_f64(const struct rmli_gguf_kv *kv, uint64_t i)
 {
     if (is_float(kv->elem_type))

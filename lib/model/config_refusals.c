@@ -165,7 +165,7 @@ static const struct {
 /* Each element of a number, a bool or an array of them. */
 static bool is_neutral_kv(const struct rmli_gguf_kv *kv, unsigned neutral)
 {
-    if (kv->elem_type == RMLI_GGUF_STRING)
+    if (kv->elem_type == RMLI_GGUF_STRING || kv->elem_type == RMLI_GGUF_ARRAY)
         return false;
     for (uint64_t i = 0; i < kv->nelems; i++) {
         double x = rmli_gguf_elem_f64(kv, i);

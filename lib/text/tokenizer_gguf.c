@@ -48,7 +48,7 @@ static bool find_array(const struct reader *r, const char *key, bool strings, ui
     if (!kv)
         return true;
     if (kv->type != RMLI_GGUF_ARRAY || strings != (kv->elem_type == RMLI_GGUF_STRING) ||
-        (!strings && kv->elem_type == RMLI_GGUF_BOOL))
+        (!strings && (kv->elem_type == RMLI_GGUF_BOOL || kv->elem_type == RMLI_GGUF_ARRAY)))
         return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf), (int64_t)kv->offset,
                          "'%s' is no array of %s", key, strings ? "strings" : "numbers");
     if (kv->nelems < n)

@@ -25,6 +25,10 @@ static void use_kv(const struct rmli_gguf *g, const struct rmli_gguf_kv *kv)
             struct rmli_gguf_string s = rmli_gguf_next_string(&cursor);
             for (size_t i = 0; i < s.nbytes; i++)
                 sum += (unsigned char)s.data[i];
+        } else if (kv->elem_type == RMLI_GGUF_ARRAY) {
+            struct rmli_gguf_kv inner;
+            rmli_gguf_next_array(&cursor, &inner);
+            sum += (unsigned)inner.nelems;
         } else {
             sum += (unsigned)rmli_gguf_elem_i64(kv, k);
             sum += rmli_gguf_elem_f64(kv, k) > 0;

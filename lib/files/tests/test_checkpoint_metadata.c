@@ -64,6 +64,17 @@ Test(checkpoint_metadata, arrays_are_cut)
                 "3", pairs, 0, 4);
 }
 
+Test(checkpoint_metadata, arrays_of_arrays)
+{
+    EXPECT_LIST("[{\"key\":\"n\",\"type\":\"array of array\",\"length\":3,"
+                "\"value\":[[1,2],[\"a\",\"bc\"],[[true],[]]]},"
+                "{\"key\":\"z\",\"type\":\"u8\",\"length\":null,\"value\":7}]",
+                "2",
+                "s'n' 4:9 4:9 8:3 4:4 8:2 4:1 4:2 4:8 8:2 s'a' s'bc' "
+                "4:9 8:2 4:7 8:1 1:1 4:4 8:0 s'z' 4:0 1:7",
+                8, 4);
+}
+
 Test(checkpoint_metadata, text_is_cut_between_characters)
 {
     /* U+00E9 is two bytes, of which the first would be the fourth. */
