@@ -7,6 +7,7 @@
  * 3.1's scaling.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +46,12 @@ static const char *key_of(struct reader *r, const char *name)
     return r->key;
 }
 
+/* Of a key that is there. */
+static int64_t place(const struct reader *r, const char *key)
+{
+    return (int64_t)rmli_gguf_find(r->gguf, key)->offset;
+}
+
 static bool fail(struct reader *r, enum rml_code code, const struct rmli_gguf_kv *kv,
                  const char *message)
 {
@@ -65,9 +72,10 @@ static bool get_u32(struct reader *r, const char *name, uint32_t *out)
         r->ok &= rmli_gguf_get_u32(r->gguf, r->key, out, &present, r->err);
         return present;
     }
-    bool is_number = kv->elem_type != RMLI_GGUF_STRING && kv->elem_type != RMLI_GGUF_F32 &&
-                     kv->elem_type != RMLI_GGUF_F64 && kv->elem_type != RMLI_GGUF_BOOL;
-    int64_t first = is_number && kv->nelems ? rmli_gguf_elem_i64(kv, 0) : -1;
+    bool is_integer = kv->elem_type != RMLI_GGUF_STRING && kv->elem_type != RMLI_GGUF_ARRAY &&
+                      kv->elem_type != RMLI_GGUF_F32 && kv->elem_type != RMLI_GGUF_F64 &&
+                      kv->elem_type != RMLI_GGUF_BOOL;
+    int64_t first = is_integer && kv->nelems ? rmli_gguf_elem_i64(kv, 0) : -1;
     if (first < 0 || first > UINT32_MAX)
         return fail(r, RML_FORMAT, kv, "is no list of integers from 0 to 4294967295");
     for (uint64_t i = 1; i < kv->nelems; i++)
@@ -113,7 +121,8 @@ static const struct architecture *find_architecture(struct reader *r)
         !rmli_gguf_get_string(r->gguf, "general.architecture", &name, &present, r->err))
         return NULL;
     if (!text_is(&type, "model")) {
-        rmli_fail(r->err, RML_UNSUPPORTED, path, -1, "'general.type' is '%.*s', expected model",
+        rmli_fail(r->err, RML_UNSUPPORTED, path, place(r, "general.type"),
+                  "'general.type' is '%.*s', expected model",
                   (int)(type.nbytes < 64 ? type.nbytes : 64), type.data);
         return NULL;
     }
@@ -122,7 +131,7 @@ static const struct architecture *find_architecture(struct reader *r)
             return &architectures[i];
     if (present)
         rmli_fail(
-            r->err, RML_UNSUPPORTED, path, -1,
+            r->err, RML_UNSUPPORTED, path, place(r, "general.architecture"),
             "'general.architecture' is '%.*s', expected llama, qwen2, qwen3, qwen3moe, gemma3 "
             "or olmoe",
             (int)(name.nbytes < 64 ? name.nbytes : 64), name.data);
@@ -138,7 +147,7 @@ static void require_head_dim(struct reader *r, const char *name, uint32_t head_d
     uint32_t n = head_dim;
     get_u32(r, name, &n);
     if (n != head_dim && head_dim > 0 && r->ok) {
-        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
+        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), place(r, r->key),
                   "'%s' is %u, expected the head size, %u", r->key, n, head_dim);
         r->ok = false;
     }
@@ -228,7 +237,8 @@ static void read_pattern(struct reader *r, uint32_t period, struct rml_model_con
         rmli_gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern"));
     uint32_t n = c->n_layer < RML_MAX_LAYERS ? c->n_layer : RML_MAX_LAYERS;
     if (kv && kv->type == RMLI_GGUF_ARRAY) {
-        if (kv->elem_type == RMLI_GGUF_STRING || kv->nelems != c->n_layer) {
+        if (kv->elem_type == RMLI_GGUF_STRING || kv->elem_type == RMLI_GGUF_ARRAY ||
+            kv->nelems != c->n_layer) {
             fail(r, RML_FORMAT, kv, "is no list of one flag for each layer");
             return;
         }
@@ -276,7 +286,7 @@ static void read_rope(struct reader *r, struct rml_model_config *c)
     r->ok &= rmli_gguf_get_string(r->gguf, key_of(r, "rope.scaling.type"), &type, NULL, r->err);
     bool yarn = text_is(&type, "yarn");
     if (!yarn && !text_is(&type, "linear") && !text_is(&type, "none")) {
-        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
+        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), place(r, r->key),
                   "'%s' is '%.*s', expected none, linear or yarn", r->key,
                   (int)(type.nbytes < 64 ? type.nbytes : 64), type.data);
         r->ok = false;
@@ -328,21 +338,28 @@ static void read_tensor_switches(struct reader *r, struct rml_model_config *c)
                                                                        : RML_QK_NORM_HEAD;
 }
 
-static void read_special_tokens(struct reader *r, struct rml_model_config *c)
+/* -1 for none, which some files write as all ones, and for what is no id: that is an error of the
+ * tokenizer, which stops no work on ids. */
+static int32_t token_id(const struct reader *r, const char *key)
+{
+    struct rml_error ignored = RML_ERROR_INIT;
+    uint32_t id = UINT32_MAX;
+    return rmli_gguf_get_u32(r->gguf, key, &id, NULL, &ignored) && id <= INT32_MAX ? (int32_t)id
+                                                                                   : -1;
+}
+
+static void read_special_tokens(const struct reader *r, struct rml_model_config *c)
 {
     static const char *const ends[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
-    uint32_t id = UINT32_MAX; /* which some files write for none */
-    r->ok &= rmli_gguf_get_u32(r->gguf, "tokenizer.ggml.bos_token_id", &id, NULL, r->err);
-    c->bos = id <= INT32_MAX ? (int32_t)id : -1;
+    c->bos = token_id(r, "tokenizer.ggml.bos_token_id");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        bool known = false;
-        id = UINT32_MAX;
-        r->ok &= rmli_gguf_get_u32(r->gguf, ends[i], &id, NULL, r->err);
+        int32_t id = token_id(r, ends[i]);
+        bool known = id < 0;
         for (uint32_t j = 0; j < c->n_eos; j++)
-            known |= c->eos[j] == (int32_t)id;
-        if (id <= INT32_MAX && !known)
-            c->eos[c->n_eos++] = (int32_t)id;
+            known |= c->eos[j] == id;
+        if (!known)
+            c->eos[c->n_eos++] = id;
     }
 }
 
@@ -371,4 +388,49 @@ bool rmli_config_from_gguf(const struct rml_checkpoint *cp, struct rml_model_con
     read_special_tokens(&r, &c);
     *config = c;
     return r.ok;
+}
+
+void rmli_config_gguf_blame(const struct rml_checkpoint *cp, size_t field, struct rml_error *err)
+{
+    static const struct {
+        size_t field;
+        const char *key;
+    } keys[] = {
+        {offsetof(struct rml_model_config, n_vocab), "vocab_size"},
+        {offsetof(struct rml_model_config, n_embd), "embedding_length"},
+        {offsetof(struct rml_model_config, n_layer), "block_count"},
+        {offsetof(struct rml_model_config, n_head), "attention.head_count"},
+        {offsetof(struct rml_model_config, n_head_kv), "attention.head_count_kv"},
+        {offsetof(struct rml_model_config, head_dim), "attention.key_length"},
+        {offsetof(struct rml_model_config, n_context), "context_length"},
+        {offsetof(struct rml_model_config, sliding_window), "attention.sliding_window"},
+        {offsetof(struct rml_model_config, n_expert), "expert_count"},
+        {offsetof(struct rml_model_config, n_expert_used), "expert_used_count"},
+        {offsetof(struct rml_model_config, n_ff), "feed_forward_length"},
+        {offsetof(struct rml_model_config, n_ff_expert), "expert_feed_forward_length"},
+        {offsetof(struct rml_model_config, norm_eps), "attention.layer_norm_rms_epsilon"},
+        {offsetof(struct rml_model_config, attention_scale), "attention.scale"},
+        {offsetof(struct rml_model_config, rope_theta), "rope.freq_base"},
+        {offsetof(struct rml_model_config, rope_local_theta), "rope.freq_base_swa"},
+        {offsetof(struct rml_model_config, rope_scaling.factor), "rope.scaling.factor"},
+        {offsetof(struct rml_model_config, rope_scaling.original_context),
+         "rope.scaling.original_context_length"},
+        {offsetof(struct rml_model_config, rope_scaling.beta_fast), "rope.scaling.yarn_beta_fast"},
+        {offsetof(struct rml_model_config, rope_scaling.beta_slow), "rope.scaling.yarn_beta_slow"},
+        {offsetof(struct rml_model_config, rope_scaling.attention_factor),
+         "rope.scaling.yarn_attn_factor"},
+    };
+    if (!err)
+        return;
+    struct rml_error ignored = RML_ERROR_INIT;
+    struct reader r = {.gguf = rmli_checkpoint_gguf(cp), .err = &ignored};
+    r.arch = find_architecture(&r)->name;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct rmli_gguf_kv *kv = rmli_gguf_find(r.gguf, key_of(&r, keys[i].key));
+        if (keys[i].field != field || !kv)
+            continue;
+        struct rml_error why = *err;
+        rml_error_clear(err);
+        rmli_fail(err, why.code, why.file, (int64_t)kv->offset, "'%s': %s", r.key, why.message);
+    }
 }

@@ -20,6 +20,10 @@ bool rmli_config_from_json(const struct json_t *root, const char *file,
 bool rmli_config_from_gguf(const struct rml_checkpoint *cp, struct rml_model_config *config,
                            struct rml_error *err);
 
+/* Adds to an error about a member (its offset) the key that it was read from and the key's place,
+ * when the file has that key. */
+void rmli_config_gguf_blame(const struct rml_checkpoint *cp, size_t field, struct rml_error *err);
+
 /* ---- Parts of the readers ------------------------------------------------ */
 
 /* Settings of other architectures that would change the numbers: fails by name,

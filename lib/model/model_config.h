@@ -14,6 +14,8 @@
 #ifndef RML_MODEL_MODEL_CONFIG_H
 #define RML_MODEL_MODEL_CONFIG_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 
 #define RML_MAX_LAYERS 1024
@@ -102,9 +104,9 @@ bool rml_model_config_read(const struct rml_checkpoint *cp, struct rml_model_con
                            struct rml_error *err);
 
 /* Sizes positive, heads in whole groups, even head_dim, scales positive and so on. `file`
- * is for messages. */
+ * is for messages; *field becomes the offset of the member that is refused (NULL is allowed). */
 bool rmli_model_config_validate(const struct rml_model_config *config, const char *file,
-                                struct rml_error *err);
+                                size_t *field, struct rml_error *err);
 
 /* Elements of all weights: attention, feed-forward or experts and router, norms, embedding, and
  * the head when it is not tied. */

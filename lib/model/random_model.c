@@ -190,7 +190,7 @@ bool rml_random_model_fits(const struct rml_model_config *config, enum rml_dtype
     if ((unsigned)dtype >= RML_N_WEIGHT_DTYPES)
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "%s is no type of weights",
                          rml_dtype_traits(dtype)->name);
-    return rmli_model_config_validate(config, "", err) && check_columns(config, dtype, err);
+    return rmli_model_config_validate(config, "", NULL, err) && check_columns(config, dtype, err);
 }
 
 struct rml_model *rml_model_random(const struct rml_model_config *config, enum rml_dtype dtype,

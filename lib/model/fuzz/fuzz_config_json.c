@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (!root)
         return 0;
     bool ok = rmli_config_from_json(root, "config.json", &c, &err) &&
-              rmli_model_config_validate(&c, "config.json", &err);
+              rmli_model_config_validate(&c, "config.json", NULL, &err);
     require(ok == (err.code == RML_OK));
     if (ok) {
         require(rml_parameter_count(&c) > 0 && c.n_eos <= RML_MAX_EOS);

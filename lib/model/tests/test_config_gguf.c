@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files/gguf.h"
 #include "model/model_config.h"
 #include "recipe_cases.h"
 #include "remade.h"
@@ -62,6 +63,12 @@ static void expect_refused(const struct rml_checkpoint *cp, const json_t *a_case
     cr_expect(strstr(err.message, json_string_value(json_object_get(a_case, "message"))),
               "%s: the message is \"%s\"", name, err.message);
     cr_expect_str_eq(err.file, rml_checkpoint_path(cp), "%s", name);
+    const char *key = json_string_value(json_object_get(a_case, "place"));
+    if (key) {
+        cr_expect(strstr(err.message, key), "%s: the message is \"%s\"", name, err.message);
+        cr_expect_eq(err.offset, (int64_t)rmli_gguf_find(rmli_checkpoint_gguf(cp), key)->offset,
+                     "%s: at byte %jd", name, (intmax_t)err.offset);
+    }
 }
 
 Test(config_gguf, is_refused_by_name)

@@ -14,7 +14,7 @@
 static bool read_config(const json_t *config, struct rml_model_config *out, struct rml_error *err)
 {
     return rmli_config_from_json(config, "config.json", out, err) &&
-           rmli_model_config_validate(out, "config.json", err);
+           rmli_model_config_validate(out, "config.json", NULL, err);
 }
 
 static void expect_read(const json_t *config, const json_t *expected, const char *name)
@@ -163,7 +163,7 @@ Test(config_json, the_largest_recipe_is_counted)
                                  .n_expert_used = 1,
                                  .n_ff_expert = 1 << 17};
     struct rml_error err = RML_ERROR_INIT;
-    cr_expect(rmli_model_config_validate(&c, "", &err), "%s", err.message);
+    cr_expect(rmli_model_config_validate(&c, "", NULL, &err), "%s", err.message);
     /* 1024 layers of 256 experts of 3 x 2^34, and less than a hundredth of that beside. */
     double experts = 1024.0 * 256 * 3 * 0x1p34, count = (double)rml_parameter_count(&c);
     cr_expect(count > experts && count < experts * 1.01, "%g", count);
