@@ -39,7 +39,7 @@ struct rml_error {
 
 /* No error yet: code RML_OK, offset -1, empty strings. */
 /* clang-format off */
-#define RML_ERROR_INIT {.code = RML_OK, .offset = -1}
+#define RML_ERROR_INIT {.code = RML_OK, .offset = -1, .file = "", .message = ""}
 /* clang-format on */
 
 /* Empties *err for reuse. NULL is allowed. */

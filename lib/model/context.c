@@ -118,6 +118,11 @@ struct rml_context *rml_context_create(const struct rml_model *model, struct rml
     const struct rml_context_params defaults = {.arithmetic = RML_ARITHMETIC_F32};
     if (!params)
         params = &defaults;
+    if (params->arithmetic != RML_ARITHMETIC_F32 && params->arithmetic != RML_ARITHMETIC_I8) {
+        rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1, "arithmetic %d found, expected f32 or i8",
+                  (int)params->arithmetic);
+        return NULL;
+    }
     const struct rmli_kernels *kernels = rmli_kernels_best(err);
     if (!kernels)
         return NULL;

@@ -355,3 +355,20 @@ Test(forward, rows_of_the_buffer_are_in_order_of_segments)
     rml_sequence_destroy(other);
     tear_down(&fixture);
 }
+
+Test(forward, an_unknown_arithmetic_is_refused)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct rml_model_config config = small_config();
+    struct rml_model *model = rml_model_random(&config, RML_Q8_0, 7, &err);
+    struct rml_thread_pool *pool = rml_thread_pool_create(1, &err);
+    cr_assert(model && pool, "%s", err.message);
+    for (int arithmetic = -1; arithmetic < 8; arithmetic += 3) { /* -1, 2, 5 */
+        struct rml_context_params params = {.arithmetic = (enum rml_arithmetic)arithmetic};
+        cr_expect_null(rml_context_create(model, pool, &params, &err));
+        cr_expect_eq(err.code, RML_INVALID_ARGUMENT);
+        rml_error_clear(&err);
+    }
+    rml_thread_pool_destroy(pool);
+    rml_model_destroy(model);
+}
