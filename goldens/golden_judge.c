@@ -141,7 +141,7 @@ enum cli_exit golden_exit_code(const struct golden_verdict *verdicts, size_t n)
     for (size_t i = 0; i < n; i++)
         count[verdicts[i].status]++;
     return count[GOLDEN_BROKEN]        ? CLI_ERROR
-           : count[GOLDEN_OTHER_MODEL] ? CLI_NO_BASELINE
            : count[GOLDEN_FAILED]      ? CLI_MISMATCH
+           : count[GOLDEN_OTHER_MODEL] ? CLI_NO_BASELINE
                                        : CLI_PASS;
 }

@@ -92,6 +92,12 @@ static bool read_top(const struct golden_reader *r, const json_t *top, const cha
     return twice < 0 || golden_refuse(r, place, "id %d is in 'top' twice", (int)twice);
 }
 
+static int compare_positions(const void *left, const void *right)
+{
+    const struct golden_position *a = left, *b = right;
+    return (a->position > b->position) - (a->position < b->position);
+}
+
 static bool read_position(const struct golden_reader *r, const json_t *object, const char *place,
                           const struct golden_case *c, size_t index)
 {
@@ -103,16 +109,12 @@ static bool read_position(const struct golden_reader *r, const json_t *object, c
 
     int64_t position = 0;
     json_t *top, *logits;
-    golden_place(at, place, "position");
     if (!golden_get_integer(r, object, place, "position", 0, (int64_t)c->n_tokens - 1, &position) ||
         !golden_get_number(r, object, place, "logsumexp", -INFINITY, false, &p->logsumexp) ||
         !golden_get(r, object, place, "top", JSON_ARRAY, true, &top) ||
         !golden_get(r, object, place, "logits", JSON_ARRAY, true, &logits))
         return false;
     p->position = (size_t)position;
-    if (index > 0 && p->position <= p[-1].position)
-        return golden_refuse(r, at, "%zu found after %zu, expected ascending positions",
-                             p->position, p[-1].position);
     if (top && logits)
         return golden_refuse(r, place, "both 'top' and 'logits' found, expected one of them");
     if (!top && !logits)
@@ -299,6 +301,10 @@ static bool read_case(const struct golden_reader *r, const json_t *object, const
         if (!read_position(r, json_array_get(positions, i), at, c, i))
             return false;
     }
+    qsort(c->positions, n, sizeof *c->positions, compare_positions);
+    for (size_t i = 1; i < n; i++)
+        if (c->positions[i].position == c->positions[i - 1].position)
+            return golden_refuse(r, place, "position %zu found twice", c->positions[i].position);
     if (residual && !read_residuals(r, residual, place, c))
         return false;
     if (c->n_positions == 0 && c->n_greedy == 0 && c->n_residual == 0)

@@ -311,12 +311,13 @@ static int refuse_nonfinite(const struct record *record, const struct golden_cas
     return CLI_MISMATCH;
 }
 
-/* A golden that was recorded once is a reference: it is not lost to a repeated command. */
+/* A golden that was recorded once is a reference: it is not lost to a repeated command. An empty
+ * file, as mktemp makes it, is none. */
 static bool check_free(const struct record *record, struct rml_error *err)
 {
     struct stat st;
     if (record->force || strcmp(record->output, "-") == 0 || stat(record->output, &st) != 0 ||
-        !S_ISREG(st.st_mode))
+        !S_ISREG(st.st_mode) || st.st_size == 0)
         return true;
     return rmli_fail(err, RML_INVALID_ARGUMENT, record->output, -1,
                      "the file exists, expected a new name (or --force to replace it)");

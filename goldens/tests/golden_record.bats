@@ -127,4 +127,8 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     cmp g.json before.json
     rml-golden record "$LLAMA" --tokens 3 -o g.json --force
     ! cmp -s g.json before.json
+    # An empty file, as mktemp makes it, holds nothing that could be lost
+    : >empty.json
+    rml-golden record "$LLAMA" --tokens 1,2 -o empty.json
+    rml-golden check "$LLAMA" empty.json
 }

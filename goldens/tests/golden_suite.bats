@@ -58,7 +58,10 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json --force 
     suite "$(entry off.json m.gguf), $good"
     [ "$status" -eq 4 ]
     [ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
+    # A mismatch is not hidden by a model that is not the one meant
     suite "$(entry off.json m.gguf), $(entry golden.json "$FIXTURES/llama/hf"), $good"
+    [ "$status" -eq 4 ]
+    suite "$(entry golden.json "$FIXTURES/llama/hf"), $good"
     [ "$status" -eq 6 ]
     suite "$(entry missing.json m.gguf), $(entry off.json m.gguf), $good"
     [ "$status" -eq 1 ]

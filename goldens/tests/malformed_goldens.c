@@ -94,10 +94,9 @@ const struct malformed_file malformed_goldens[] = {
     {"\"greedy_margin\": 0.5", "\"greedy_margin\": -0.5", "cases[0].greedy_margin: -0.5 found"},
     /* positions */
     {"\"position\": 2,", "\"position\": 3,", "cases[0].positions[1].position: 3 found, expected 0"},
-    {"\"position\": 2,", "\"position\": 0,",
-     "cases[0].positions[1].position: 0 found after 0, expected ascending"},
+    {"\"position\": 2,", "\"position\": 0,", "cases[0]: position 0 found twice"},
     {"{\"position\": 0, \"logsumexp\": 4.5", "{\"position\": 2, \"logsumexp\": 4.5",
-     "cases[0].positions[1].position: 2 found after 2"},
+     "cases[0]: position 2 found twice"},
     {"\"logsumexp\": 4.25, ", "", "cases[0].positions[1].logsumexp: missing"},
     {"4.25", "null", "cases[0].positions[1].logsumexp: null found, expected a number"},
     {", \"top\": [[8, 2.5]]", "", "cases[0].positions[1]: neither 'top' nor 'logits'"},

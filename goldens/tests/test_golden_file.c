@@ -109,6 +109,25 @@ Test(golden_file, reads_every_member)
     golden_destroy(golden);
 }
 
+/* "Positions may be any subset", and nothing says in which order. */
+Test(golden_file, positions_in_any_order)
+{
+    static const struct malformed_file turned = {
+        "{\"position\": 0, \"logsumexp\": 4.5, \"top\": [[9, 1.5], [2, 1.25]]},\n"
+        "    {\"position\": 2, ",
+        "{\"position\": 2, \"logsumexp\": 4.5, \"top\": [[9, 1.5], [2, 1.25]]},\n"
+        "    {\"position\": 0, ",
+        ""};
+    struct rml_error err = RML_ERROR_INIT;
+    write_malformed(good_golden, &turned);
+    struct golden *golden = golden_read(path, &err);
+    cr_assert_not_null(golden, "%s", err.message);
+    const struct golden_position *p = golden->cases[0].positions;
+    cr_expect(p[0].position == 0 && p[0].logsumexp == 4.25 && p[0].ids[0] == 8);
+    cr_expect(p[1].position == 2 && p[1].logsumexp == 4.5 && p[1].ids[1] == 2);
+    golden_destroy(golden);
+}
+
 Test(golden_file, refuses_each_malformed_file)
 {
     char messages[128][1024];
