@@ -348,8 +348,8 @@ run-tsan: $(TSAN_TESTS) $(PROGRAMS)
 .PHONY: run-coverage
 run-coverage: $(PROGRAMS) $(UNIT_TESTS)
 	@find $(B) -name '*.gcda' -delete
-	@TEST_TIMEOUT_S=1800 ci/run-tests $(B) $(UNIT_TESTS) $(BATS)
-	@ci/coverage $(B)
+	@status=0; TEST_TIMEOUT_S=1800 ci/run-tests $(B) $(UNIT_TESTS) $(BATS) || status=$$?; \
+	ci/coverage $(B) && exit $$status
 
 .PHONY: build-fuzz
 build-fuzz: $(FUZZERS)
