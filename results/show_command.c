@@ -209,12 +209,12 @@ static void print_environment(const json_t *rows)
     cli_table_destroy(table);
 }
 
-static void cell_real(struct cli_table *table, double x)
+static void cell_real(struct cli_table *table, double x, int n_digits)
 {
     if (isnan(x))
         cli_table_cell(table, "-");
     else
-        cli_table_cell(table, "%.4g", x);
+        cli_table_cell(table, "%.*g", n_digits, x);
 }
 
 static void print_results(const json_t *rows)
@@ -278,8 +278,8 @@ static void print_goldens(const json_t *rows)
         cell_text(table, row_text(row, "kind"));
         cell_text(table, row_text(row, "model"));
         cell_whole(table, row_real(row, "n_positions"));
-        cli_table_cell(table, "%.3g", row_real(row, "max_abs_error"));
-        cli_table_cell(table, "%.3g", row_real(row, "tolerance"));
+        cell_real(table, row_real(row, "max_abs_error"), 3);
+        cell_real(table, row_real(row, "tolerance"), 3);
         cli_table_cell(table, "%s%s%s", passed ? "passed" : "failed", first_bad ? ": " : "",
                        first_bad ? first_bad : "");
     }
@@ -296,8 +296,8 @@ static void print_scores(const json_t *rows, size_t n_items)
     {
         cell_text(table, row_text(row, "task"));
         cell_text(table, row_text(row, "metric"));
-        cli_table_cell(table, "%.9g", row_real(row, "value"));
-        cli_table_cell(table, "%.3g", row_real(row, "stderr"));
+        cell_real(table, row_real(row, "value"), 9);
+        cell_real(table, row_real(row, "stderr"), 3);
         cell_whole(table, row_real(row, "n"));
     }
     cli_table_print(table, stdout);
@@ -320,8 +320,9 @@ static void print_verdicts(const json_t *rows)
         cell_ratio(table, row_real(row, "ratio"));
         cell_ratio(table, row_real(row, "ci_lo"));
         cell_ratio(table, row_real(row, "ci_hi"));
-        cli_table_cell(table, "%g", row_real(row, "confidence"));
-        cli_table_cell(table, "%g %%", row_real(row, "gate_pct"));
+        cell_real(table, row_real(row, "confidence"), 6);
+        double gate = row_real(row, "gate_pct");
+        cli_table_cell(table, isnan(gate) ? "-" : "%g %%", gate);
         cell_text(table, row_text(row, "verdict"));
     }
     cli_table_print(table, stdout);
@@ -389,9 +390,9 @@ static void print_eval_verdicts(const json_t *rows)
         static const char *const figures[] = {"a",     "b",      "difference", "ci_lo",
                                               "ci_hi", "p_holm", "p_mcnemar",  "mde"};
         for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
-            cell_real(table, row_real(row, figures[k]));
+            cell_real(table, row_real(row, figures[k]), 4);
         cell_whole(table, row_real(row, "n_flipped"));
-        cell_real(table, row_real(row, "margin"));
+        cell_real(table, row_real(row, "margin"), 4);
         cell_text(table, row_text(row, "verdict"));
     }
     cli_table_print(table, stdout);

@@ -136,8 +136,10 @@ listed() { rml-results list --db a.db "$@" | awk 'NR > 1 { print $1 }' | paste -
             (1, 'end', 'thp', 'never', NULL), (1, 'start', 'boost', NULL, 'no such file'),
             (1, 'start', 'aslr', '2', NULL), (1, 'end', 'aslr', '2', NULL);
         INSERT INTO golden(run_id, name, kind, max_abs_error, tolerance, n_positions, first_bad, passed)
-            VALUES (1, 'smol/fact', 'logits', 0.25, 0.002, 5, 'position 3', 0);
-        INSERT INTO eval_metric(run_id, task, metric, value, stderr, n) VALUES (1, 'hella', 'acc', 0.375, 0.125, 8);
+            VALUES (1, 'smol/fact', 'logits', 0.25, 0.002, 5, 'position 3', 0),
+            (1, 'smol/text', 'greedy', NULL, NULL, 8, NULL, 1);
+        INSERT INTO eval_metric(run_id, task, metric, value, stderr, n) VALUES (1, 'hella', 'acc', 0.375, 0.125, 8),
+            (1, 'wiki', 'nll_sum', 1234.5, NULL, 9);
         INSERT INTO eval_item(run_id, task, doc_id, choice_idx, request_sha256, token_ids, loglik)
             VALUES (1, 'hella', 'd1', 0, 'aa', x'01000000', -1.5);
         INSERT INTO counter(result_id, rep, metric, value) VALUES (1, 1, 'instructions', 12.0);
@@ -150,6 +152,9 @@ listed() { rml-results list --db a.db "$@" | awk 'NR > 1 { print $1 }' | paste -
     grep -q '^aslr *2 *the same$' table
     grep -q '^smol/fact *logits *- *5 *0.25 *0.002 *failed: position 3$' table
     grep -q '^hella *acc *0.375 *0.125 *8$' table
+    grep -q '^smol/text *greedy *- *8 *- *- *passed$' table
+    grep -q '^wiki *nll_sum *1234.5 *- *9$' table
+    [ "$(grep -cw nan table)" -eq 0 ]
     grep -q '^1 scored items' table
     grep -q 'made/two.* wall_ns *61 *1.080 *1.050 *1.110 *0.99 *5 % *regression$' table
     rml-results show last --db a.db --json >out.json
