@@ -71,27 +71,14 @@ static bool check_draft(const struct chat *chat, struct rml_error *err)
 
 /* ---- The chat format -------------------------------------------------------------------- */
 
-static bool fail_unknown_format(const char *name, struct rml_error *err)
-{
-    char known[800];
-    size_t n = 0;
-    const struct rml_chat_format *format;
-    for (size_t i = 0; (format = rml_chat_format_at(i)) && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
-                              rml_chat_format_name(format));
-    return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                     "unknown chat format '%.60s', expected one of %s", name, known);
-}
-
 static bool find_format(struct chat *chat, struct rml_error *err)
 {
     const struct chat_settings *s = chat->settings;
     if (s->is_raw)
         return true;
-    if (s->format) {
-        chat->format = rml_chat_format_by_name(s->format);
-        return chat->format || fail_unknown_format(s->format, err);
-    }
+    chat->format = s->format;
+    if (chat->format)
+        return true;
     struct rml_error why = RML_ERROR_INIT;
     chat->format =
         rml_chat_format_of_template(rml_tokenizer_chat_template(chat->target.tokenizer), &why);

@@ -128,8 +128,11 @@ static const char *next_line(struct input *input, size_t *n)
 
 /* ---- Turns ----------------------------------------------------------------------------------- */
 
+/* Blanks behind it do not count. */
 static bool is_command(const char *line, size_t n, const char *command)
 {
+    while (n > 0 && line[n - 1] == ' ')
+        n--;
     return n == strlen(command) && memcmp(line, command, n) == 0;
 }
 
@@ -138,9 +141,21 @@ static void help(const struct chat *chat)
     fprintf(stderr,
             "/reset          start over%s\n"
             "/help           this text\n"
+            "//TEXT          say /TEXT\n"
             "Ctrl-C          stop the reply\n"
             "an empty line   quit (also Ctrl-D)\n",
             chat->settings->system ? " (the system message stays)" : "");
+}
+
+/* A command mistyped is not for the model. */
+static void warn_unknown(const char *line, size_t n)
+{
+    size_t word = 0;
+    while (word < n && word < 40 && line[word] != ' ')
+        word++;
+    cli_warn("unknown command '%.*s', expected /reset or /help (a text that begins with / is "
+             "typed with //)",
+             (int)word, line);
 }
 
 /* One reply; an error is told, and the conversation goes on without the turn. */
@@ -196,10 +211,10 @@ int chat_loop(struct chat *chat)
             chat_reset(chat);
         else if (is_command(line, n, "/help"))
             help(chat);
-        else if (line[0] == '/' && input.editor && memchr(line, ' ', n) == NULL)
-            cli_warn("unknown command '%.*s', expected /reset or /help", (int)(n < 40 ? n : 40),
-                     line);
-        else if (!take_turn(chat, line, n))
+        else if (line[0] == '/' && (n == 1 || line[1] != '/')) {
+            warn_unknown(line, n);
+            all_ok = false;
+        } else if (!take_turn(chat, line + (line[0] == '/'), n - (line[0] == '/')))
             all_ok = false;
     }
     if (!input.editor && ferror(stdin)) {

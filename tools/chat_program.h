@@ -9,10 +9,10 @@
 #include "tools/cli/options.h"
 
 struct chat_settings {
-    const char *model, *draft; /* checkpoints; draft NULL: none */
-    const char *format;        /* NULL: recognised from the checkpoint's template */
-    const char *system;        /* NULL: no system message */
-    bool is_raw;               /* no chat format: texts are continued */
+    const char *model, *draft;            /* checkpoints; draft NULL: none */
+    const struct rml_chat_format *format; /* NULL: recognised from the checkpoint's template */
+    const char *system;                   /* NULL: no system message */
+    bool is_raw;                          /* no chat format: texts are continued */
     struct rml_sampler_params sampling;
     size_t max_tokens, n_draft;
 };

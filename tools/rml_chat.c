@@ -42,7 +42,10 @@ static const struct argp_option options[] = {
      1},
     {"raw", KEY_RAW, NULL, 0, "Continue plain text, each on its own, without a chat format", 1},
     {"max-tokens", KEY_MAX_TOKENS, "N", 0, "Longest reply (512)", 1},
-    {"temp", KEY_TEMP, "T", 0, "Temperature (0.7); 0: always the most likely token", 2},
+    {"temp", KEY_TEMP, "T", 0,
+     "Temperature (0.7); 0: always the most likely token, after --repeat-penalty, which still "
+     "applies",
+     2},
     {"top-k", KEY_TOP_K, "K", 0, "Sample from the K most likely tokens (40); 0: all", 2},
     {"top-p", KEY_TOP_P, "P", 0,
      "And of those from as many as make up the share P of probability (0.95); 1: all", 2},
@@ -58,6 +61,20 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static const struct rml_chat_format *arg_chat_format(struct argp_state *state, const char *name)
+{
+    const struct rml_chat_format *format = rml_chat_format_by_name(name);
+    if (format)
+        return format;
+    char known[800] = "";
+    size_t n = 0;
+    for (size_t i = 0; (format = rml_chat_format_at(i)) && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                              rml_chat_format_name(format));
+    argp_error(state, "--chat-format: '%.60s' found, expected one of %s", name, known);
+    return NULL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *args = state->input;
@@ -70,7 +87,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         s->system = arg;
         return 0;
     case KEY_CHAT_FORMAT:
-        s->format = arg;
+        s->format = arg_chat_format(state, arg);
         return 0;
     case KEY_RAW:
         s->is_raw = true;
@@ -121,15 +138,17 @@ static const struct argp argp = {
     .options = options,
     .parser = parse,
     .args_doc = "CHECKPOINT",
-    .doc = "Talks with a checkpoint: streams the reply to each line that is typed, or read from "
-           "standard input. The chat format is recognised from the checkpoint's template."
-           "\v/reset starts over, an empty line or Ctrl-D quits, Ctrl-C stops a reply. Replies go "
-           "to standard output, figures to standard error (not with -q); equal seeds and inputs "
-           "give equal replies. The command line, with the text of -p, is kept in the results "
-           "database unless --no-db is given.\n\n"
-           "Example: a conversation, and one answer for a script:\n\n"
-           "  rml-chat model.gguf --system 'Answer in one sentence.'\n"
-           "  git log -1 | rml-chat model.gguf -q -p - --temp 0 >answer.txt"};
+    .doc =
+        "Talks with a checkpoint: streams the reply to each line that is typed, or read from "
+        "standard input. The chat format is recognised from the checkpoint's template."
+        "\v/reset starts over, /help lists what else there is, //TEXT says /TEXT, an empty line or "
+        "Ctrl-D quits, Ctrl-C stops a reply. Replies go "
+        "to standard output, figures to standard error (not with -q); equal seeds and inputs "
+        "give equal replies. The command line, with the text of -p, is kept in the results "
+        "database unless --no-db is given.\n\n"
+        "Example: a conversation, and one answer for a script:\n\n"
+        "  rml-chat model.gguf --system 'Answer in one sentence.'\n"
+        "  git log -1 | rml-chat model.gguf -q -p - --temp 0 >answer.txt"};
 
 /* ---- One answer ------------------------------------------------------------------------ */
 

@@ -87,6 +87,24 @@ base_model() {
     [[ "$stderr" == "/reset "* ]]
 }
 
+@test "an unknown command is not for the model, and // says a slash" {
+    chat() { rml-chat "$TOY" --raw "${PLAIN[@]}" --max-tokens 4; }
+    try chat <<<$'/rest now\nHi\n'
+    [ "$status" -eq 1 ]
+    mapfile -t lines <<<"$stderr"
+    [ "${#lines[@]}" -eq 2 ]
+    [[ "${lines[0]}" == *"unknown command '/rest', expected /reset or /help"* ]]
+    [[ "${lines[1]}" == "rml-chat: prompt "* ]]
+    try chat -q <<<$'//usr\n'
+    [ "$status" -eq 0 ]
+    said=$output
+    try rml-chat "$TOY" --raw "${PLAIN[@]}" --max-tokens 4 -p /usr
+    [ "$output" = "$said" ]
+    try chat <<<$'/reset \n'
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "" ]
+}
+
 @test "equal seeds give equal replies" {
     sampled() { rml-chat "$TOY" -q --no-db -p 'What is text?' --max-tokens 30 --temp 2 --seed "$1"; }
     try sampled 3
@@ -130,8 +148,8 @@ base_model() {
         "${PLAIN[@]}" --max-tokens 8
     [ "$output" = $'"esLP\xb2ad\xc37' ]
     try rml-chat base --chat-format nothing --no-db -p x
-    [ "$status" -eq 1 ]
-    [[ "$stderr" == "rml-chat: unknown chat format 'nothing', expected one of chatml, "*", gemma3"* ]]
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == "rml-chat: --chat-format: 'nothing' found, expected one of chatml, "*", gemma3"* ]]
 }
 
 @test "bad usage, bad values and what does not fit" {
