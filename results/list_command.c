@@ -29,7 +29,13 @@ static const char runs_sql[] =
     "  (SELECT group_concat(name, ', ') FROM (SELECT g.name FROM golden AS g"
     "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id))),"
     "  (SELECT group_concat(file_name, ', ') FROM (SELECT m.file_name FROM run_model AS l"
-    "   JOIN model AS m ON m.id = l.model_id WHERE l.run_id = u.id ORDER BY l.id))) AS what"
+    "   JOIN model AS m ON m.id = l.model_id WHERE l.run_id = u.id ORDER BY l.id)),"
+    /* else the words behind the program's name, of a path its last part */
+    "  (SELECT group_concat(word, ' ') FROM (SELECT CASE WHEN instr(w.value, ' ') THEN w.value"
+    "   ELSE substr(rtrim(w.value, '/'),"
+    "    length(rtrim(rtrim(w.value, '/'), replace(w.value, '/', ''))) + 1) END AS word"
+    "   FROM json_each(CASE WHEN json_valid(u.argv_json) THEN u.argv_json ELSE '[]' END) AS w"
+    "   WHERE w.key > 0 ORDER BY w.key))) AS what"
     " FROM run AS u JOIN host AS h ON h.id = u.host_id JOIN build AS b ON b.id = u.build_id"
     " WHERE " RUN_FILTER_SQL " ORDER BY u.start_ns DESC, u.id DESC";
 
@@ -68,7 +74,8 @@ static void cell_count(struct cli_table *table, const struct query *q, int colum
         cli_table_cell(table, "%" PRId64, (int64_t)sqlite3_column_int64(q->stmt, column));
 }
 
-/* What it is of: tasks and their models, suites, goldens, else checkpoints; a table is no place for all of many. */
+/* What it is of: tasks and their models, suites, goldens, checkpoints, else the command's words; a
+ * table is no place for all of many. */
 static void cell_what(struct cli_table *table, const char *what)
 {
     if (what && strlen(what) > 40)
@@ -82,6 +89,7 @@ static void add_line(struct cli_table *table, const struct query *q, const char 
     char start[32];
     utc_text(sqlite3_column_int64(q->stmt, START_NS), start);
     cli_table_cell(table, "%.8s", query_column_text(q, UUID));
+    cell_count(table, q, ID);
     cell_text(table, start);
     cell_text(table, query_column_text(q, KIND));
     cell_text(table, state);
@@ -112,7 +120,7 @@ static bool list(struct store *store, const struct arguments *a, bool json, stru
 {
     json_t *runs = json_array();
     struct cli_table *table = cli_table_create(
-        "<run|<started|<kind|<state|>exit|>seconds|>results|>goldens|>scores|<what|"
+        "<run|>id|<started|<kind|<state|>exit|>seconds|>results|>goldens|>scores|<what|"
         "<build|<host|<label");
     struct query q;
     query_init(&q, store, runs_sql);

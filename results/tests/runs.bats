@@ -47,6 +47,25 @@ listed() { rml-results list --db a.db "$@" | awk 'NR > 1 { print $1 }' | paste -
     [ "$(json out.json "json_extract(d, '\$.runs[0].end_ns') IS NULL")" = 1 ]
 }
 
+@test "list: a run without results is told by its checkpoint or its command; ids are those of show" {
+    four_runs
+    set_argv() { sqlite3 a.db "UPDATE run SET argv_json = '$2' WHERE id = $1"; }
+    set_argv 1 '["rml-chat","/m/tiny.gguf","-p","a/b is what?"]'
+    set_argv 2 '["rml-golden","record","hf/tiny/","-o","/x/y.json"]'
+    set_argv 3 '["rml-golden"]'
+    set_argv 4 'no JSON'
+    rml-results list --db a.db >table
+    grep -q '^11111111  *1  .*  tiny.gguf -p a/b is what?  ' table
+    grep -q '^11112222  *2  .*  record tiny -o y.json  ' table
+    grep -q '^abcdef00  *3  .*  0  *0  *0  *-  ' table
+    grep -q '^00000012  *4  .*  0  *0  *0  *-  ' table
+    sqlite3 a.db "INSERT INTO model(content_sha256, file_name) VALUES ('aa', 'other.gguf');
+        INSERT INTO run_model(run_id, model_id) VALUES (1, 1)"
+    rml-results list --db a.db | grep -q '^11111111  .*  other.gguf  '
+    rml-results list --db a.db --json --kind golden >out.json
+    [ "$(json out.json "json_extract(d, '\$.runs[0].what')")" = 'record tiny -o y.json' ]
+}
+
 @test "list: a filter that makes no sense is bad usage" {
     for args in '--kind nosuch' '--state done' '--since yesterday' '--since 2026-02-30' '--since 5' \
         '--before 12x' '--since 2026-01-01T25:00'; do
