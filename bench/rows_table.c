@@ -58,7 +58,7 @@ static void put_count(struct cli_table *table, int64_t n)
 }
 
 /* With the checkpoint's name in place of "checkpoint", and the numbers of tokens and sequences,
- * where the case has some of its own. */
+ * where the case has some of its own. (rml-results history finds a case by this.) */
 static void put_name(struct cli_table *table, const struct bench_row *row)
 {
     const struct store_case *c = &row->what;

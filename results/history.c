@@ -12,13 +12,30 @@
 #include "tools/cli/json_out.h"
 #include "tools/cli/order_statistics.h"
 
+/* The case as the tables of rml-bench have it: "model.gguf/prefill 64 x 2". */
+#define SHOWN_NAME_SQL                                                                             \
+    "(CASE WHEN m.file_name IS NULL THEN c.name"                                                   \
+    "  ELSE m.file_name || '/' || substr(c.name, instr(c.name, '/') + 1) END"                      \
+    " || CASE WHEN c.n_prompt > 1 THEN ' ' || c.n_prompt"                                          \
+    "  WHEN coalesce(c.n_prompt, 0) < 1 AND c.n_gen > 1 THEN ' ' || c.n_gen ELSE '' END"           \
+    " || CASE WHEN c.n_batch > 1 THEN ' x ' || c.n_batch ELSE '' END)"
+
+#define CASES_SQL                                                                                  \
+    " FROM bench_case AS c JOIN result AS r ON r.bench_case_id = c.id"                             \
+    " JOIN run AS u ON u.id = r.run_id JOIN host AS h ON h.id = u.host_id"                         \
+    " LEFT JOIN model AS m ON m.id = c.model_id"
+
 static const char series_sql[] =
-    "SELECT DISTINCT c.id, c.case_key, r.arm, h.id, h.fingerprint, h.hostname, h.cpu_model"
-    " FROM bench_case AS c JOIN result AS r ON r.bench_case_id = c.id"
-    " JOIN run AS u ON u.id = r.run_id JOIN host AS h ON h.id = u.host_id"
-    " WHERE (c.case_key = ?1 OR c.name = ?1 OR c.suite || '/' || c.name = ?1 OR c.case_key GLOB ?1)"
+    "SELECT DISTINCT c.id, c.case_key, r.arm, h.id, h.fingerprint, h.hostname, h.cpu_model,"
+    " " SHOWN_NAME_SQL ", m.file_name" CASES_SQL
+    " WHERE (c.case_key = ?1 OR c.name = ?1 OR c.suite || '/' || c.name = ?1 OR c.case_key GLOB ?1"
+    "  OR " SHOWN_NAME_SQL " = ?1 OR " SHOWN_NAME_SQL " GLOB ?1)"
     " AND (?2 IS NULL OR h.hostname = ?2 OR substr(h.fingerprint, 1, length(?2)) = lower(?2))"
     " ORDER BY c.case_key, r.arm, h.fingerprint";
+
+/* The newest first. */
+static const char names_sql[] = "SELECT " SHOWN_NAME_SQL " AS shown" CASES_SQL
+                                " GROUP BY shown ORDER BY max(r.id) DESC LIMIT 5";
 
 static const char points_sql[] =
     "SELECT r.id AS result_id, u.uuid AS run, u.start_ns, u.label, b.version, b.git_commit,"
@@ -239,10 +256,28 @@ static bool read_series(struct store *store, const struct series *series, uint64
     return ok;
 }
 
+/* Says what there is instead. */
+static bool fail_no_case(struct store *store, const char *pattern, struct rml_error *err)
+{
+    char names[400] = "none at all";
+    size_t n = 0;
+    struct query q;
+    query_init(&q, store, names_sql);
+    while (n < sizeof names && query_step(&q))
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s'%.70s'", n ? ", " : "",
+                              query_column_text(&q, 0));
+    return query_release(&q, "looking for cases", err) &&
+           rmli_fail(err, RML_NOT_FOUND, store->path, -1,
+                     "no results of a case '%.100s' found, expected its name as rml-bench shows "
+                     "it, a case key, or a pattern such as 'attention/*threads=1*'; the newest "
+                     "are: %s",
+                     pattern, names);
+}
+
 json_t *history_read(struct store *store, const char *pattern, const char *host, uint64_t seed,
                      struct rml_error *err)
 {
-    enum { CASE_ID, CASE_KEY, ARM, HOST_ID, FINGERPRINT, HOSTNAME, CPU_MODEL };
+    enum { CASE_ID, CASE_KEY, ARM, HOST_ID, FINGERPRINT, HOSTNAME, CPU_MODEL, NAME, MODEL };
     json_t *histories = json_array();
     struct query q;
     bool ok = true;
@@ -250,8 +285,10 @@ json_t *history_read(struct store *store, const char *pattern, const char *host,
     query_text(&q, pattern);
     query_text(&q, host);
     while (ok && query_step(&q)) {
-        json_t *history = json_pack("{so so so so so}", "case_key",
-                                    cli_json_text(query_column_text(&q, CASE_KEY)), "arm",
+        json_t *history = json_pack("{so so so so so so so}", "case_key",
+                                    cli_json_text(query_column_text(&q, CASE_KEY)), "name",
+                                    cli_json_text(query_column_text(&q, NAME)), "model",
+                                    cli_json_text(query_column_text(&q, MODEL)), "arm",
                                     cli_json_text(query_column_text(&q, ARM)), "host_fingerprint",
                                     cli_json_text(query_column_text(&q, FINGERPRINT)), "hostname",
                                     cli_json_text(query_column_text(&q, HOSTNAME)), "cpu_model",
@@ -263,10 +300,7 @@ json_t *history_read(struct store *store, const char *pattern, const char *host,
     }
     ok = query_release(&q, "looking for a case", err) && ok;
     if (ok && json_array_size(histories) == 0)
-        ok = rmli_fail(err, RML_NOT_FOUND, store->path, -1,
-                       "no results of a case '%s' found, expected a case key, its name or a "
-                       "pattern such as 'attention/*threads=1*'",
-                       pattern);
+        ok = fail_no_case(store, pattern, err);
     if (ok)
         return histories;
     json_decref(histories);

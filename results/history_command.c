@@ -59,9 +59,26 @@ static void print_general_notes(const json_t *annotations)
     cli_table_destroy(table);
 }
 
+/* The key, with the checkpoint's file and the first digits of its hash in place of the hash. */
+static void cell_case(struct cli_table *table, const json_t *history)
+{
+    static const char word[] = " model=";
+    const char *key = row_text(history, "case_key"), *arm = row_text(history, "arm");
+    const char *model = row_text(history, "model"), *found = strstr(key, word);
+    const char *before = arm ? " arm=" : "";
+    if (!found || !model) {
+        cli_table_cell(table, "%s%s%s", key, before, arm ? arm : "");
+        return;
+    }
+    const char *hash = found + strlen(word);
+    size_t n_hash = strcspn(hash, " ");
+    cli_table_cell(table, "%.*s%s (%.*s)%s%s%s", (int)(hash - key), key, model,
+                   (int)(n_hash < 12 ? n_hash : 12), hash, hash + n_hash, before, arm ? arm : "");
+}
+
 static void print_history(const json_t *history)
 {
-    const char *arm = row_text(history, "arm"), *hostname = row_text(history, "hostname");
+    const char *hostname = row_text(history, "hostname");
     const json_t *points = json_object_get(history, "points"), *point;
     size_t i;
     /* By way of a table, which makes text of a hostile database printable. */
@@ -69,8 +86,7 @@ static void print_history(const json_t *history)
     cell_text(head, hostname);
     cell_text(head, row_text(history, "cpu_model"));
     cli_table_cell(head, "%.12s", row_text(history, "host_fingerprint"));
-    cli_table_cell(head, "%s%s%s", row_text(history, "case_key"), arm ? " arm=" : "",
-                   arm ? arm : "");
+    cell_case(head, history);
     cli_table_print(head, stdout);
     cli_table_destroy(head);
     putchar('\n');
@@ -105,13 +121,20 @@ static void print_history(const json_t *history)
 static void print_histories(const json_t *document)
 {
     const json_t *history;
-    size_t i;
+    size_t i, n_shown = 0, n_empty = 0;
     json_array_foreach(json_object_get(document, "histories"), i, history)
     {
-        if (i > 0)
+        if (json_array_size(json_object_get(history, "points")) == 0) {
+            n_empty++;
+            continue;
+        }
+        if (n_shown++ > 0)
             putchar('\n');
         print_history(history);
     }
+    if (n_empty > 0)
+        printf("%s%zu %s that %s no figure, or only wrong ones, left out\n", n_shown ? "\n" : "",
+               n_empty, n_empty == 1 ? "case" : "cases", n_empty == 1 ? "has" : "have");
 }
 
 struct arguments {
@@ -159,9 +182,10 @@ int results_history_main(int argc, char **argv)
         .doc = "Shows a case over time, each machine for itself, and where its median changed: "
                "E-divisive on the logarithms of the medians with a permutation test, by which a "
                "history without a change gets one in at most 1 of 100 cases; a change needs 4 "
-               "results on each side. CASE is a case key, its name, SUITE/NAME, or a pattern of "
-               "a case key with * and ?.\v"
-               "Example:\n\n"
+               "results on each side. CASE is a case's name as rml-bench shows it, its case key, "
+               "SUITE/NAME, or a pattern of the name or the key with * and ?.\v"
+               "Examples:\n\n"
+               "  rml-results history 'model.gguf/prefill 64'\n"
                "  rml-results history 'attention/*kv=f16:f16*depth=512 *'"};
     struct cli_options common;
     struct arguments a = {0};

@@ -171,7 +171,7 @@ thirty_runs() {
     sqlite3 a.db "UPDATE annotation SET expires_ns = 1 WHERE kind = 'mute'"
     [ "$(rml-results history h --db a.db | grep -c 'muted')" -eq 0 ]
     try rml-results history nosuch --db a.db
-    [ "$status" -eq 1 ] && [[ $stderr == *"no results of a case 'nosuch' found"* ]]
+    [ "$status" -eq 1 ] && [[ $stderr == *"no results of a case 'nosuch' found"*"the newest are: 'h'" ]]
     try rml-results history --db a.db
     [ "$status" -eq 2 ]
 }
@@ -190,4 +190,33 @@ thirty_runs() {
     rml-results history h --host other --db a.db | grep -c '^2026' | grep -qx 15
     rml-results history h --host FFF --db a.db | grep -q '^other *-  *ffff  *made/h work=1$'
     rml-results history h --db a.db | grep -q '^2 results without a figure, or wrong, are left out$'
+}
+
+@test "history: a case by the name that rml-bench shows, its checkpoint by its file" {
+    hash=$(printf 'ab%.0s' {1..32})
+    new_db a.db
+    sqlite3 a.db "INSERT INTO model(content_sha256, file_name) VALUES ('$hash', 'tiny.gguf')"
+    add_run a.db 11111111-0000-4000-8000-000000000001 1767268800
+    add_result a.db 11111111-0000-4000-8000-000000000001 checkpoint/prefill '1 2 3' c.model_id=1 \
+        c.n_prompt=64 c.n_batch=2 "c.case_key='decoder/p model=$hash threads=1'"
+    add_result a.db 11111111-0000-4000-8000-000000000001 checkpoint/decode '1 2 3' c.model_id=1 \
+        c.n_prompt=0 c.n_gen=4 "c.case_key='decoder/d model=$hash'"
+    add_result a.db 11111111-0000-4000-8000-000000000001 checkpoint/cold '' c.model_id=1 \
+        c.n_prompt=1 "status='error'" "c.case_key='load/c model=$hash threads=1'"
+    rml-results history 'tiny.gguf/prefill 64 x 2' --db a.db >table
+    grep -q '  decoder/p model=tiny.gguf (abababababab) threads=1$' table
+    [ "$(grep -c '^2026' table)" -eq 1 ]
+    rml-results history 'tiny.gguf/decode 4' --db a.db |
+        grep -q '  decoder/d model=tiny.gguf (abababababab)$'
+    # a block for each but the one that has nothing to show
+    rml-results history 'tiny.gguf/*' --db a.db >table
+    [ "$(grep -c '^2026' table)" -eq 2 ]
+    [ "$(grep -c '^host ' table)" -eq 2 ]
+    grep -q '^1 case that has no figure, or only wrong ones, left out$' table
+    rml-results history 'tiny.gguf/d*' --db a.db --json >out.json
+    [ "$(json out.json "json_extract(d, '\$.histories[0].name')")" = 'tiny.gguf/decode 4' ]
+    [ "$(json out.json "json_extract(d, '\$.histories[0].model')")" = tiny.gguf ]
+    try rml-results history 'tiny.gguf/decode 5' --db a.db
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": 'tiny.gguf/cold', 'tiny.gguf/decode 4', 'tiny.gguf/prefill 64 x 2'" ]]
 }
