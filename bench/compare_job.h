@@ -49,7 +49,7 @@ bool compare_job_add(struct compare_job *job, struct bench_plan *base, struct be
 int compare_job_run(struct compare_job *job);
 void compare_job_release(struct compare_job *job);
 
-/* "attention/llama-3-8b, kv f16:f16 ..." of a comparison; with settings what is the same. */
+/* "attention/llama-3-8b, kv f16:f16 ..." of a comparison; what differs as "kv f16:f16 -> i8:i8". */
 void compare_case_text(const struct comparison *c, char *text, size_t nbytes);
 
 /* "pass", "warn", "inconclusive", "regression", "skipped", "incomparable", "error". */

@@ -15,7 +15,7 @@
 
 void compare_case_text(const struct comparison *c, char *text, size_t nbytes)
 {
-    bench_spec_describe(c->sides[SIDE_HEAD].spec, text, nbytes);
+    bench_spec_describe_pair(c->sides[SIDE_BASE].spec, c->sides[SIDE_HEAD].spec, text, nbytes);
 }
 
 const char *compare_verdict_text(const struct comparison *c)

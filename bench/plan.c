@@ -122,34 +122,69 @@ char *bench_spec_key(const struct bench_spec *spec)
     return store_case_key(&spec->what, spec->model_sha256);
 }
 
-static void put_count(FILE *out, int64_t n, const char *unit)
+/* "TEXT", or "BASE -> HEAD". */
+static void put_words(FILE *out, const char *before, const char *base, const char *head)
 {
-    if (n > 0)
-        fprintf(out, ", %s %lld", unit, (long long)n);
+    if (strcmp(base, head) != 0)
+        fprintf(out, "%s%s -> %s", before, base, head);
+    else if (*head)
+        fprintf(out, "%s%s", before, head);
+}
+
+static void put_name(FILE *out, const char *base, const char *head)
+{
+    base = base ? base : "";
+    head = head ? head : "";
+    put_words(out, " ", *base || !*head ? base : "none", *head || !*base ? head : "none");
+}
+
+static void put_count(FILE *out, const char *unit, int64_t base, int64_t head)
+{
+    if (base != head && (base > 0 || head > 0))
+        fprintf(out, ", %s %lld -> %lld", unit, (long long)(base > 0 ? base : 0),
+                (long long)(head > 0 ? head : 0));
+    else if (head > 0)
+        fprintf(out, ", %s %lld", unit, (long long)head);
+}
+
+static void kv_text(const struct store_case *c, char text[64])
+{
+    text[0] = 0;
+    if (c->k_dtype && c->v_dtype)
+        snprintf(text, 64, "%s:%s", c->k_dtype, c->v_dtype);
+}
+
+void bench_spec_describe_pair(const struct bench_spec *base, const struct bench_spec *head,
+                              char *text, size_t nbytes)
+{
+    const struct store_case *b = &base->what, *h = &head->what;
+    char base_text[256], head_text[256];
+    snprintf(base_text, sizeof base_text, "%s/%s", b->suite, b->name);
+    snprintf(head_text, sizeof head_text, "%s/%s", h->suite, h->name);
+    FILE *out = fmemopen(text, nbytes, "w");
+    if (!out) {
+        snprintf(text, nbytes, "%s", head_text);
+        return;
+    }
+    put_words(out, "", base_text, head_text);
+    put_name(out, b->weight_dtype, h->weight_dtype);
+    put_name(out, b->arithmetic, h->arithmetic);
+    kv_text(b, base_text);
+    kv_text(h, head_text);
+    put_words(out, ", kv ", base_text, head_text);
+    put_count(out, "prompt", b->n_prompt, h->n_prompt);
+    put_count(out, "gen", b->n_gen, h->n_gen);
+    put_count(out, "depth", b->n_depth, h->n_depth);
+    if (b->n_batch > 1 || h->n_batch > 1)
+        put_count(out, "batch", b->n_batch, h->n_batch);
+    put_count(out, "threads", b->threads, h->threads);
+    fclose(out);
+    text[nbytes - 1] = 0;
 }
 
 void bench_spec_describe(const struct bench_spec *spec, char *text, size_t nbytes)
 {
-    const struct store_case *c = &spec->what;
-    FILE *out = fmemopen(text, nbytes, "w");
-    if (!out) {
-        snprintf(text, nbytes, "%s/%s", c->suite, c->name);
-        return;
-    }
-    fprintf(out, "%s/%s", c->suite, c->name);
-    if (c->weight_dtype)
-        fprintf(out, " %s", c->weight_dtype);
-    if (c->arithmetic)
-        fprintf(out, " %s", c->arithmetic);
-    if (c->k_dtype && c->v_dtype)
-        fprintf(out, ", kv %s:%s", c->k_dtype, c->v_dtype);
-    put_count(out, c->n_prompt, "prompt");
-    put_count(out, c->n_gen, "gen");
-    put_count(out, c->n_depth, "depth");
-    put_count(out, c->n_batch > 1 ? c->n_batch : 0, "batch");
-    put_count(out, c->threads, "threads");
-    fclose(out);
-    text[nbytes - 1] = 0;
+    bench_spec_describe_pair(spec, spec, text, nbytes);
 }
 
 bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],

@@ -78,6 +78,9 @@ char *bench_spec_key(const struct bench_spec *spec);
 
 /* "attention/llama-3-8b f16:i8, depth 512, 2 threads": for messages. */
 void bench_spec_describe(const struct bench_spec *spec, char *text, size_t nbytes);
+/* The same of two, with what differs as "kv f16:f16 -> i8:i8". */
+void bench_spec_describe_pair(const struct bench_spec *base, const struct bench_spec *head,
+                              char *text, size_t nbytes);
 
 /* The same plan has the same hash: keys of its cases in order, and the number of repetitions. */
 bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],

@@ -100,6 +100,8 @@ END
         AND json_extract(doc, '\$.cases[0].base.median_ns') < json_extract(doc, '\$.cases[0].head.median_ns')
         AND json_extract(doc, '\$.head_settings') = 'attention --depth 2048'
         AND json_extract(doc, '\$.n_cases') = 1")" -eq 1 ]
+    [[ "$(json stdout.txt "json_extract(doc, '\$.cases[0].name')")" == 'attention/'*', kv f16:f16, '*', depth 16 -> 2048'* ]]
+    [[ "$(json stdout.txt "json_extract(doc, '\$.canary.name')")" != *'->'* ]]
     [ "$(query s.db "SELECT verdict FROM verdict ORDER BY id DESC LIMIT 1")" = regression ]
 }
 
