@@ -10,6 +10,7 @@
 #include "eval/eval_commands.h"
 #include "eval/eval_options.h"
 #include "eval/kld_result.h"
+#include "eval/request_key.h"
 #include "eval/same_tokens.h"
 #include "eval/text_options.h"
 #include "tools/cli/exit_codes.h"
@@ -168,25 +169,6 @@ static void put_bos(struct sides *s)
         ((int32_t *)(uintptr_t)s->base.requests[w].tokens)[0] = bos;
 }
 
-/* SHA-256 in hex of all ids of a stored base, which has no texts. */
-static bool hash_windows(const struct sides *s, char hex[65], struct rml_error *err)
-{
-    size_t n = 0;
-    for (size_t w = 0; w < s->n; w++)
-        n += s->requests[w].n_tokens;
-    int32_t *ids = calloc(n + 1, sizeof *ids);
-    if (!ids)
-        return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu ids", n);
-    n = 0;
-    for (size_t w = 0; w < s->n; w++) {
-        memcpy(ids + n, s->requests[w].tokens, s->requests[w].n_tokens * sizeof *ids);
-        n += s->requests[w].n_tokens;
-    }
-    bool ok = eval_sha256(ids, n * sizeof *ids, hex, err);
-    free(ids);
-    return ok;
-}
-
 static bool open_base_file(struct arguments *a, struct sides *s, struct rml_error *err)
 {
     FILE *stream = fopen(a->base, "rb");
@@ -207,7 +189,7 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
     s->requests = s->base.requests;
     s->n = s->base.n_windows;
     a->text.windows.n_ctx = s->base.n_ctx;
-    return hash_windows(s, s->ids_sha256, err);
+    return eval_sha256_of_ids(s->requests, s->n, s->ids_sha256, err);
 }
 
 /* ---- Running ------------------------------------------------------------------------------------- */

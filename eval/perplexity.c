@@ -12,6 +12,7 @@
 #include "eval/eval_options.h"
 #include "eval/eval_run.h"
 #include "eval/perplexity_score.h"
+#include "eval/request_key.h"
 #include "eval/text_options.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
@@ -24,6 +25,7 @@ struct arguments {
     const char *checkpoint;
     char **files; /* [n_files] borrowed from argv */
     size_t n_files;
+    char ids_sha256[65]; /* of all windows */
 };
 
 static const struct argp_option option_table[] = {
@@ -72,6 +74,7 @@ static json_t *settings_json(const struct arguments *a, const struct eval_engine
 {
     json_t *json = eval_settings_json(engine, &a->options, &a->eval_options);
     text_options_add_settings(&a->text, json);
+    json_object_set_new(json, "ids_sha256", json_string(a->ids_sha256));
     return json;
 }
 
@@ -135,6 +138,7 @@ static bool run_all(struct arguments *a, struct eval_run *run, const struct docu
     bool ok = eval_engine_need_tokenizer(&engine, err) &&
               text_options_settle(&a->text, a->options.ctx, &engine, err) &&
               windows_init(&windows, &engine, documents, &a->text.windows, err) &&
+              eval_sha256_of_ids(windows.requests, windows.n, a->ids_sha256, err) &&
               run_windows(a, run, &engine, documents, &windows, err);
     windows_release(&windows);
     eval_engine_release(&engine);

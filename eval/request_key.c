@@ -27,6 +27,23 @@ bool eval_sha256(const void *data, size_t nbytes, char hex[65], struct rml_error
     return true;
 }
 
+bool eval_sha256_of_ids(const struct eval_request *requests, size_t n, char hex[65],
+                        struct rml_error *err)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool ok = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = EVP_DigestUpdate(context, requests[i].tokens,
+                              requests[i].n_tokens * sizeof *requests[i].tokens) == 1;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    ok = ok && EVP_DigestFinal_ex(context, digest, NULL) == 1;
+    EVP_MD_CTX_free(context);
+    if (!ok)
+        return rmli_fail(err, RML_INTERNAL, NULL, -1, "libcrypto does not compute SHA-256");
+    to_hex(digest, hex);
+    return true;
+}
+
 bool eval_sha256_of_file(const char *path, char hex[65], struct rml_error *err)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];

@@ -24,6 +24,9 @@ bool request_key_engine(const struct eval_engine *engine, char *text, size_t nby
 
 /* SHA-256 of bytes in hex. */
 bool eval_sha256(const void *data, size_t nbytes, char hex[65], struct rml_error *err);
+/* Of the ids of all requests, one after another. */
+bool eval_sha256_of_ids(const struct eval_request *requests, size_t n, char hex[65],
+                        struct rml_error *err);
 bool eval_sha256_of_file(const char *path, char hex[65], struct rml_error *err);
 
 #endif

@@ -5,7 +5,9 @@
  *
  *     struct rml_error err = RML_ERROR_INIT;
  *     struct rml_checkpoint *cp = rml_checkpoint_open("model.gguf", &err);
- *     struct rml_model *model = rml_model_load(cp, &err);
+ *     struct rml_model *model = cp ? rml_model_load(cp, &err) : NULL;
+ *     if (!model)
+ *         ... err.file, err.message, err.offset; every call below fails in the same way
  *     struct rml_thread_pool *pool = rml_thread_pool_create(0, &err);
  *     struct rml_context *context = rml_context_create(model, pool, NULL, &err);
  *     struct rml_kv_shape shape = rml_model_kv_shape(model, RML_KV_F32, RML_KV_F32);

@@ -9,6 +9,7 @@
 
 #include "text/fuzz/memory_file.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 
 enum { MAX_TOKENIZERS = 128 };
@@ -52,14 +53,20 @@ static void open_all(const char *name)
     json_decref(file);
 }
 
+/* Before any input, whose time is limited. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    open_all("bytelevel.json");
+    open_all("fallback.json");
+    open_all("unknown.json");
+    open_all("unigram.json");
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    if (n_tokenizers == 0) {
-        open_all("bytelevel.json");
-        open_all("fallback.json");
-        open_all("unknown.json");
-        open_all("unigram.json");
-    }
     if (nbytes < 2)
         return 0;
     use_tokenizer(tokenizers[data[0] % n_tokenizers], (const char *)data + 1, nbytes - 1);
