@@ -10,7 +10,7 @@ load real_checkpoint
 
 @test "SmolLM2: the same of mixed questions, with contexts that are cut" {
     model SmolLM2-135M-Instruct.Q4_1.gguf
-    choices_are_lm_evals mixed_questions.jsonl smollm2-mixed.json 8 --ctx 160
+    choices_are_lm_evals mixed_questions.jsonl smollm2-mixed.json 4 --ctx 160
 }
 
 @test "SmolLM2: perplexity by each protocol is transformers'" {
