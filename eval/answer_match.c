@@ -9,7 +9,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "eval/append_bytes.h"
+#include "tools/cli/byte_input.h"
 #include "eval/python_text.h"
 
 struct answer_matcher {
@@ -126,7 +126,7 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
                     struct rml_bytes *answer, struct rml_error *err)
 {
     if (!m->filter)
-        return append_bytes(answer, reply, nbytes, err);
+        return cli_bytes_append(answer, reply, nbytes, err);
     bool found = true;
     struct scan scan = {0};
     size_t n_matches = 0;
@@ -145,13 +145,13 @@ bool answer_extract(struct answer_matcher *m, const char *reply, size_t nbytes,
     const char *text;
     size_t n;
     if (!found)
-        return append_bytes(answer, m->rules.fallback, strlen(m->rules.fallback), err);
+        return cli_bytes_append(answer, m->rules.fallback, strlen(m->rules.fallback), err);
     if (!matched_text(m, reply, &text, &n)) {
         text = m->rules.fallback;
         n = strlen(text);
     }
     strip(&text, &n);
-    return append_bytes(answer, text, n, err);
+    return cli_bytes_append(answer, text, n, err);
 }
 
 /* ---- Exact match --------------------------------------------------------------------------------- */
@@ -168,11 +168,11 @@ static bool cut_matches(const pcre2_code *code, pcre2_match_data *data, const ch
         if (!found)
             break;
         const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
-        if (!append_bytes(out, text + kept_to, ends[0] - kept_to, err))
+        if (!cli_bytes_append(out, text + kept_to, ends[0] - kept_to, err))
             return false;
         kept_to = ends[1];
     }
-    return append_bytes(out, text + kept_to, nbytes - kept_to, err);
+    return cli_bytes_append(out, text + kept_to, nbytes - kept_to, err);
 }
 
 static bool cut_ignored(struct answer_matcher *m, struct rml_bytes *text, struct rml_error *err)
@@ -191,7 +191,7 @@ static bool cut_ignored(struct answer_matcher *m, struct rml_bytes *text, struct
 bool answer_strip(const char *text, size_t nbytes, struct rml_bytes *out, struct rml_error *err)
 {
     strip(&text, &nbytes);
-    return append_bytes(out, text, nbytes, err);
+    return cli_bytes_append(out, text, nbytes, err);
 }
 
 bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_bytes *out,
@@ -204,12 +204,12 @@ bool answer_letter_case(const char *text, size_t nbytes, bool upper, struct rml_
         utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text + i,
                                               (utf8proc_ssize_t)(nbytes - i), &c);
         if (n <= 0) {
-            ok = append_bytes(out, text + i++, 1, err);
+            ok = cli_bytes_append(out, text + i++, 1, err);
             continue;
         }
         c = upper ? utf8proc_toupper(c) : utf8proc_tolower(c);
         utf8proc_ssize_t length = utf8proc_encode_char(c, encoded);
-        ok = append_bytes(out, (const char *)encoded, (size_t)length, err);
+        ok = cli_bytes_append(out, (const char *)encoded, (size_t)length, err);
         i += (size_t)n;
     }
     return ok;
@@ -236,7 +236,7 @@ static void cut_characters(struct rml_bytes *text, const char *cut)
 static bool normalise(struct answer_matcher *m, const char *text, size_t nbytes,
                       struct rml_bytes *out, struct rml_error *err)
 {
-    if (!append_bytes(out, text, nbytes, err) || !cut_ignored(m, out, err) ||
+    if (!cli_bytes_append(out, text, nbytes, err) || !cut_ignored(m, out, err) ||
         (m->rules.ignore_case && !lower(out, err)))
         return false;
     if (m->rules.ignore_punctuation)

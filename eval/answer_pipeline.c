@@ -3,7 +3,7 @@
  */
 #include "eval/answer_pipeline.h"
 
-#include "eval/append_bytes.h"
+#include "tools/cli/byte_input.h"
 
 void answer_judge_release(struct answer_judge *judge)
 {
@@ -40,8 +40,8 @@ bool answer_pipeline_apply(const struct answer_pipeline *pipeline, const char *r
         text = out;
     }
     if (ok && pipeline->n_steps == 0)
-        return append_bytes(answer, reply, nbytes, err);
-    ok = ok && append_bytes(answer, text.n > 0 ? text.data : "", text.n, err);
+        return cli_bytes_append(answer, reply, nbytes, err);
+    ok = ok && cli_bytes_append(answer, text.n > 0 ? text.data : "", text.n, err);
     rml_bytes_release(&text);
     return ok;
 }

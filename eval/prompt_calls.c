@@ -7,7 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "eval/append_bytes.h"
+#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
 #include "eval/python_text.h"
 
@@ -21,7 +21,7 @@ static json_t *text_of(const char *text, size_t nbytes, struct rml_error *err)
 
 static bool append_text(struct rml_bytes *out, const json_t *text, struct rml_error *err)
 {
-    return append_bytes(out, json_string_value(text), json_string_length(text), err);
+    return cli_bytes_append(out, json_string_value(text), json_string_length(text), err);
 }
 
 static bool are_texts(const char *name, const json_t *value, json_t *const *args, size_t n_args,

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "eval/append_bytes.h"
+#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
 
 struct evaluation {
@@ -210,7 +210,7 @@ json_t *prompt_value(const struct prompt_node *node, const json_t *document, str
 
 static bool append(struct rml_bytes *out, const json_t *text, struct rml_error *err)
 {
-    return append_bytes(out, json_string_value(text), json_string_length(text), err);
+    return cli_bytes_append(out, json_string_value(text), json_string_length(text), err);
 }
 
 static bool render(struct evaluation *e, const struct prompt_node *node, struct rml_bytes *out)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/append_bytes.h"
+#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
 #include "eval/python_text.h"
 
@@ -190,9 +190,9 @@ static json_t *maybe_delimit(const char *prefix, const json_t *suffix, const cha
     bool space = n_prefix == 0 || n == 0 || python_rstrip_nbytes(prefix, n_prefix) < n_prefix ||
                  python_leading_space_nbytes(text, n) > 0;
     struct rml_bytes out = {0};
-    bool ok = append_bytes(&out, prefix, n_prefix, err) &&
-              append_bytes(&out, delimiter, space ? 0 : strlen(delimiter), err) &&
-              append_bytes(&out, text, n, err);
+    bool ok = cli_bytes_append(&out, prefix, n_prefix, err) &&
+              cli_bytes_append(&out, delimiter, space ? 0 : strlen(delimiter), err) &&
+              cli_bytes_append(&out, text, n, err);
     return prompt_text_of_bytes(ok, &out, err);
 }
 
@@ -290,9 +290,10 @@ static json_t *join(const struct turns *t, size_t begin, struct rml_error *err)
     bool ok = true;
     for (size_t i = begin; ok && i < t->n; i++) {
         const struct turn *turn = &t->turns[i];
-        ok = append_bytes(&out, json_string_value(turn->content), json_string_length(turn->content),
-                          err) &&
-             (i + 1 == t->n || append_bytes(&out, turn->delimiter, strlen(turn->delimiter), err));
+        ok = cli_bytes_append(&out, json_string_value(turn->content),
+                              json_string_length(turn->content), err) &&
+             (i + 1 == t->n ||
+              cli_bytes_append(&out, turn->delimiter, strlen(turn->delimiter), err));
     }
     return prompt_text_of_bytes(ok, &out, err);
 }
