@@ -178,6 +178,48 @@ static bool run_items(struct choice_command *command, struct eval_run *run,
     return ok;
 }
 
+static bool is_same(const struct choice_text *a, const struct choice_text *b)
+{
+    return a->nbytes == b->nbytes && memcmp(a->data, b->data, a->nbytes) == 0;
+}
+
+/* Of the texts that an item's picks tell apart. */
+static bool has_equal_choices(const struct choice_item *item)
+{
+    const struct choice_text *texts = item->one_continuation ? item->contexts : item->choices;
+    for (size_t i = 1; i < item->n_choices; i++)
+        for (size_t j = 0; j < i; j++)
+            if (is_same(&texts[i], &texts[j]))
+                return true;
+    return false;
+}
+
+static void warn_of(const struct choice_items *items, size_t which, size_t n, const char *file,
+                    const char *what)
+{
+    if (n > 0)
+        cli_warn("%s: line %zu: %s (%zu of %zu items)", file, items->items[which].line, what, n,
+                 items->n);
+}
+
+/* Items whose pick says little of a checkpoint; they are scored all the same. */
+static void warn_of_choices(const struct choice_items *items, const char *file)
+{
+    size_t n_single = 0, n_equal = 0, single = 0, equal = 0;
+    for (size_t i = items->n; i-- > 0;) {
+        if (items->items[i].n_choices == 1) {
+            single = i;
+            n_single++;
+        } else if (has_equal_choices(&items->items[i])) {
+            equal = i;
+            n_equal++;
+        }
+    }
+    warn_of(items, single, n_single, file, "one choice alone found, which is always picked");
+    warn_of(items, equal, n_equal, file,
+            "two choices that are the same found, of which the second is never picked");
+}
+
 int choice_command_run(struct choice_command *command, const char *task_name,
                        choice_report_fn *report)
 {
@@ -186,6 +228,8 @@ int choice_command_run(struct choice_command *command, const char *task_name,
     struct choice_items items;
     struct rml_thread_pool *pool = NULL;
     if (choice_items_read(&items, command->file, command->layout, &command->fields, &err)) {
+        if (command->layout != LAYOUT_PAIRS)
+            warn_of_choices(&items, command->file);
         pool = rml_thread_pool_create(command->options.threads, &err);
         if (pool)
             run_items(command, &run, &items, pool, task_name, report, &err);

@@ -9,6 +9,18 @@
 
 #include "eval/choice_items.h"
 #include "eval/python_text.h"
+#include "tools/cli/byte_input.h"
+
+static bool append(struct rml_bytes *out, const char *text, struct rml_error *err)
+{
+    return cli_bytes_append(out, text, strlen(text), err);
+}
+
+/* Of a JSON string, which may hold NUL. */
+static bool append_json(struct rml_bytes *out, const json_t *text, struct rml_error *err)
+{
+    return cli_bytes_append(out, json_string_value(text), json_string_length(text), err);
+}
 
 /* ---- ARC -------------------------------------------------------------------------------------- */
 
@@ -33,10 +45,10 @@ bool choice_read_arc(const struct text_file *file, const struct text_line *line,
         return text_fail(file, line->number, err,
                          "no string \"answerKey\" found, expected the label of a choice");
     struct rml_bytes context = {0};
-    json_t *text = json_sprintf("Question: %s\nAnswer:", question);
-    bool ok =
-        text && choice_add_context(item, json_string_value(text), json_string_length(text), err);
-    json_decref(text);
+    bool ok = append(&context, "Question: ", err) &&
+              cli_bytes_append(&context, question, nbytes, err) &&
+              append(&context, "\nAnswer:", err) &&
+              choice_add_context(item, context.data, context.n, err);
     rml_bytes_release(&context);
     for (size_t i = 0; ok && i < item->n_choices; i++)
         if (json_equal(json_array_get(labels, i), key))
@@ -68,30 +80,23 @@ bool choice_read_mmlu(const struct text_file *file, const struct text_line *line
                          n, MAX_LETTERS);
     size_t skipped = python_leading_space_nbytes(question, nbytes);
     size_t end = python_rstrip_nbytes(question, nbytes);
-    json_t *text =
-        json_stringn(question + (skipped < end ? skipped : end), skipped < end ? end - skipped : 0);
-    bool ok = text != NULL;
+    struct rml_bytes context = {0};
+    bool ok = cli_bytes_append(&context, question + (skipped < end ? skipped : end),
+                               skipped < end ? end - skipped : 0, err);
     for (size_t i = 0; ok && i < n; i++) {
         const json_t *choice = json_array_get(choices, i);
-        char letter = (char)('A' + i);
-        if (!json_is_string(choice)) {
-            json_decref(text);
-            return text_fail(file, line->number, err,
-                             "element %zu of \"choices\" is no string, expected one", i);
-        }
-        json_t *longer =
-            json_sprintf("%s\n%c. %s", json_string_value(text), letter, json_string_value(choice));
-        json_decref(text);
-        text = longer;
-        ok = text && choice_add_choice(item, &letter, 1, err);
+        const char lead[] = {'\n', (char)('A' + i), '.', ' '};
+        ok = (json_is_string(choice) ||
+              text_fail(file, line->number, err,
+                        "element %zu of \"choices\" is no string, expected one", i)) &&
+             cli_bytes_append(&context, lead, sizeof lead, err) &&
+             append_json(&context, choice, err) && choice_add_choice(item, lead + 1, 1, err);
     }
-    json_t *context = ok ? json_sprintf("%s\nAnswer:", json_string_value(text)) : NULL;
-    ok = context &&
-         choice_add_context(item, json_string_value(context), json_string_length(context), err);
-    json_decref(text);
-    json_decref(context);
+    ok = ok && append(&context, "\nAnswer:", err) &&
+         choice_add_context(item, context.data, context.n, err);
+    rml_bytes_release(&context);
     if (!ok)
-        return rmli_fail(err, RML_NO_MEMORY, file->name, -1, "no memory for the items");
+        return false;
 
     json_int_t index = json_is_integer(answer) ? json_integer_value(answer) : -1;
     if (json_is_string(answer) && json_string_length(answer) == 1)

@@ -50,9 +50,27 @@ bool compare_check_settings(const struct task_comparison *t, const char *file,
                             struct rml_error *err)
 {
     static const char *const window_keys[] = {"n_ctx", "stride", "double_bos", NULL};
-    static const char *const item_keys[] = {"delimiter", "num_fewshot", "description",
-                                            "chat",      "system",      "fewshot_as_multiturn",
-                                            "until",     "filter",      NULL};
+    /* What is asked, and how a reply ends and is judged. How it is drawn may differ, as the model may. */
+    static const char *const item_keys[] = {"delimiter",
+                                            "num_fewshot",
+                                            "description",
+                                            "chat",
+                                            "system",
+                                            "fewshot_as_multiturn",
+                                            "boundary",
+                                            "overlong",
+                                            "until",
+                                            "max_tokens",
+                                            "metric_list",
+                                            "filter_list",
+                                            "regex",
+                                            "group",
+                                            "fallback",
+                                            "ignore_regexes",
+                                            "ignore_case",
+                                            "ignore_numbers",
+                                            "ignore_punctuation",
+                                            NULL};
     bool windows = t->kind == COMPARE_PERPLEXITY;
     if (!same_text(t, file, "protocol", err))
         return false;

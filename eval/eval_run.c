@@ -24,6 +24,13 @@ int eval_run_end(struct eval_run *run, int exit_code)
     return exit_code;
 }
 
+void eval_run_tell_reused(const char *task, size_t n_reused, size_t n_new, const char *what)
+{
+    if (n_reused > 0)
+        cli_note("%s: %zu %s were there already, %zu are new (--fresh computes all anew)", task,
+                 n_reused, what, n_new);
+}
+
 /* ---- Tasks ------------------------------------------------------------------------------- */
 
 static int64_t add_model(struct eval_run *run, const struct eval_engine *engine,
@@ -213,9 +220,8 @@ bool eval_run_score(struct eval_run *run, const struct eval_task *task,
                            commit_err.message);
     }
     cli_progress_clear();
-    if (ok && run->n_reused > 0)
-        cli_detail("%s: %zu scores were there already, %zu are new", task->name, run->n_reused,
-                   run->n_computed);
+    if (ok)
+        eval_run_tell_reused(task->name, n - n_missing, n_missing, "scores");
     free(missing);
     free(s.keys);
     free(s.waiting);

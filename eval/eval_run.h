@@ -28,9 +28,13 @@ struct eval_run {
     size_t n_computed; /* and that were not */
 };
 
-/* Ends the run, says on standard error which it was, and closes the database. Returns the exit code, which is CLI_ERROR, with the
- * error printed, when the database does not take it. */
+/* Ends the run, says on standard error which it was, and closes the database. Returns the exit
+ * code, which is CLI_ERROR, with the error printed, when the database does not take it. */
 int eval_run_end(struct eval_run *run, int exit_code);
+
+/* Says on standard error how much of a task was found in the database: "scores" or what they are;
+ * nothing when none was. */
+void eval_run_tell_reused(const char *task, size_t n_reused, size_t n_new, const char *what);
 
 struct eval_task {
     const char *name;     /* unique within the run: the column `task` of every table */

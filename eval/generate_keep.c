@@ -141,9 +141,8 @@ bool generate_all(struct eval_run *run, const struct eval_task *task,
     k.n_done = n_found;
     ok = ok && generate_run(task->engine, rules, requests, missing, n_missing, take_reply, &k, err);
     cli_progress_clear();
-    if (ok && run->n_reused > 0)
-        cli_detail("%s: %zu replies were there already, %zu are new", task->name, run->n_reused,
-                   run->n_computed);
+    if (ok)
+        eval_run_tell_reused(task->name, n_found, n_missing, "replies");
     free(missing);
     free(there);
     free(k.keys);

@@ -242,6 +242,8 @@ static bool run_pass(const struct arguments *a, struct sides *s, struct eval_run
         ok = base_writer_end(&writer, err) && cli_output_commit(&output, err);
     else if (saves)
         cli_output_abandon(&output);
+    if (ok)
+        eval_run_tell_reused(task->name, run->n_reused, run->n_computed, "windows");
     ok = ok && report(a, &candidate, chosen->n, settings, err);
     base_writer_release(&writer);
     kld_candidate_release(&candidate);

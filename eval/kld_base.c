@@ -3,6 +3,7 @@
  */
 #include "eval/kld_base.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ static bool run_rows(struct kld_base *base, const struct kld_schedule *pass, str
     return true;
 }
 
-static void decode_codes(struct kld_base *base, size_t i)
+static bool decode_codes(struct kld_base *base, size_t i, struct rml_error *err)
 {
     const unsigned char *raw = base->raw + i * base->row_nbytes;
     struct base_row *row = &base->rows[i];
@@ -105,6 +106,10 @@ static void decode_codes(struct kld_base *base, size_t i)
     for (uint32_t v = 1; v < base->n_vocab; v++)
         if (row->codes[v] > row->codes[row->best])
             row->best = (int32_t)v;
+    return (isfinite(row->scale) && isfinite(row->min_log_prob)) ||
+           rmli_fail(err, RML_FORMAT, base->name, -1,
+                     "a row of scale %g and least log-probability %g found, expected numbers",
+                     (double)row->scale, (double)row->min_log_prob);
 }
 
 static bool decode_row(struct kld_base *base, size_t i, struct rml_error *err)
@@ -127,9 +132,7 @@ static bool read_rows(struct kld_base *base, const struct kld_piece *piece, stru
               base->stream) != piece->n)
         return rmli_fail(err, RML_IO, base->name, offset, "cannot be read");
     for (size_t i = piece->row; i < piece->row + piece->n; i++) {
-        if (base->is_coded)
-            decode_codes(base, i);
-        else if (!decode_row(base, i, err))
+        if (!(base->is_coded ? decode_codes(base, i, err) : decode_row(base, i, err)))
             return false;
     }
     return true;

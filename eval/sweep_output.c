@@ -142,6 +142,17 @@ static void cells_of_setting(struct cli_table *table, const json_t *row)
         cli_table_cell(table, "%s:%s", k, v);
 }
 
+/* A setting whose windows were all kept by an earlier run did not run, and has no speed. */
+static const char *note_of(const json_t *row)
+{
+    if (json_is_true(json_object_get(row, "is_base")))
+        return "base";
+    return json_integer_value(json_object_get(row, "n_windows_reused")) > 0 &&
+                   json_integer_value(json_object_get(row, "n_windows_computed")) == 0
+               ? "kept before"
+               : "";
+}
+
 static struct cli_table *make_table(const json_t *document, bool plan)
 {
     struct cli_table *table = cli_table_create(
@@ -172,7 +183,7 @@ static struct cli_table *make_table(const json_t *document, bool plan)
             cell(table, "%.2f", real_of(row, "speed_ratio"));
             cell(table, "%.1f", real_of(row, "decode_tokens_per_second"));
         }
-        cli_table_cell(table, "%s", json_is_true(json_object_get(row, "is_base")) ? "base" : "");
+        cli_table_cell(table, "%s", note_of(row));
     }
     return table;
 }

@@ -420,13 +420,14 @@ static bool read_config(struct task_config *config, const struct keys *keys, str
     if (!name)
         return rmli_fail(err, RML_FORMAT, config->file, -1,
                          "no 'task' found, expected the name of the task");
+    config->metric_list = value_of(keys, "metric_list");
+    config->filter_list = value_of(keys, "filter_list");
     return check_keys(keys, err) && task_text(name, "the name of one task", &config->name, err) &&
            (!repeats || task_count(repeats, "repeats: 1:", 1, 1, &once, err)) &&
            read_output(config, keys, err) && read_data(config, keys, err) &&
            read_splits(config, keys, err) && read_parts(config, keys, err) &&
-           read_fewshot(config, keys, err) &&
-           task_read_metrics(config, value_of(keys, "metric_list"), err) &&
-           task_read_filters(config, value_of(keys, "filter_list"), err) &&
+           read_fewshot(config, keys, err) && task_read_metrics(config, config->metric_list, err) &&
+           task_read_filters(config, config->filter_list, err) &&
            task_read_generation(config, value_of(keys, "generation_kwargs"), err);
 }
 

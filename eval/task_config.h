@@ -69,6 +69,8 @@ struct task_config {
 
     bool metrics[N_TASK_METRICS];
     struct answer_judge judge; /* of generate_until */
+    /* What the file says of metrics and filters, for the settings of a run; NULL: nothing. */
+    const struct yaml_tree_node *metric_list, *filter_list;
     const char *until[TASK_MAX_UNTIL];
     size_t n_until, max_gen_toks;
 

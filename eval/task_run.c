@@ -58,6 +58,14 @@ void task_run_release(struct task_run *task)
 
 /* ---- Encoding ------------------------------------------------------------------------------------- */
 
+/* null: the defaults. */
+static void add_list(json_t *settings, const char *key, const struct yaml_tree_node *list)
+{
+    struct rml_error ignored = RML_ERROR_INIT;
+    json_t *json = list ? yaml_to_json(list, &ignored) : NULL;
+    json_object_set_new(settings, key, json ? json : json_null());
+}
+
 static json_t *settings_json(const struct task_run *task, const struct eval_engine *engine,
                              const struct task_options *options, size_t n_ctx)
 {
@@ -82,6 +90,8 @@ static json_t *settings_json(const struct task_run *task, const struct eval_engi
             json_array_append_new(until, json_string(c->until[i]));
         json_object_set_new(json, "until", until);
         json_object_set_new(json, "max_tokens", json_integer((json_int_t)c->max_gen_toks));
+        add_list(json, "metric_list", c->metric_list);
+        add_list(json, "filter_list", c->filter_list);
     } else {
         json_object_set_new(json, "delimiter", json_string(task->rules.delimiter));
         json_object_set_new(json, "boundary",

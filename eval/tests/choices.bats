@@ -99,6 +99,37 @@ load eval_run
     [ "$(sqlite3 mmlu.db "SELECT count(*) FROM eval_item")" -eq 3 ]
 }
 
+@test "items whose pick says nothing are warned of, with their line, and scored" {
+    cat >q.jsonl <<'END'
+{"context": "a", "choices": ["b", "c"], "gold": 0}
+{"context": "a", "choices": ["b"], "gold": 0}
+{"context": "a", "choices": ["b", "c", "b"], "gold": 2}
+{"context": "a", "choices": ["b"], "gold": 0}
+END
+    try rml-eval choices "$TOY" q.jsonl --no-db --json -q
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "rml-eval: warning: q.jsonl: line 2: one choice alone found, which is always picked (2 of 4 items)
+rml-eval: warning: q.jsonl: line 3: two choices that are the same found, of which the second is never picked (1 of 4 items)" ]
+    [[ $output == *'"n": 4'* ]]
+    printf '%s\n' '0,The _ is here,Ann,Bo,1' '1,The _ is here,Ann,Ann,1' >w.csv
+    try rml-eval choices "$TOY" w.csv --format winogrande --no-db
+    [[ $stderr == *"w.csv: line 2: two choices that are the same found"*"(1 of 2 items)"* ]]
+    echo '{"context": "a", "continuation": "b"}' >p.jsonl
+    try rml-eval loglik "$TOY" p.jsonl --no-db -q
+    [ "$status $stderr" = '0 ' ]
+}
+
+@test "a NUL in a question of ARC or MMLU does not end it" {
+    loglik() { rml-eval choices "$TOY" "$1" --no-db -q --items items.jsonl "${@:2}" >/dev/null && cut -d: -f3- items.jsonl; }
+    question='a\u0000bc'
+    echo "{\"question\": \"$question\", \"choices\": {\"text\": [\"x\", \"y\"], \"label\": [\"A\", \"B\"]}, \"answerKey\": \"A\"}" >arc.jsonl
+    echo "{\"context\": \"Question: $question\\nAnswer:\", \"choices\": [\"x\", \"y\"], \"gold\": 0}" >as_arc.jsonl
+    [ "$(loglik arc.jsonl --format arc)" = "$(loglik as_arc.jsonl)" ]
+    echo "{\"question\": \"$question\", \"choices\": [\"x\\u0000y\", \"z\"], \"answer\": 0}" >mmlu.jsonl
+    echo "{\"context\": \"$question\\nA. x\\u0000y\\nB. z\\nAnswer:\", \"choices\": [\"A\", \"B\"], \"gold\": 0}" >as_mmlu.jsonl
+    [ "$(loglik mmlu.jsonl --format mmlu)" = "$(loglik as_mmlu.jsonl)" ]
+}
+
 @test "a run says which it is, and is found by its label" {
     questions 8 >q.jsonl
     try rml-eval choices "$TOY" q.jsonl --label mine

@@ -124,6 +124,28 @@ sql() { sqlite3 :memory: "WITH f AS (SELECT json(CAST(readfile('a.json') AS TEXT
 5|7|n_ctx differs
 1|nowhere|no run 'nowhere'
 END
+    # replies: how long they may be and how they are judged
+    local toy=$RML_SOURCE_DIR/goldens/fixtures/llama-text/hf-text db=replies.db
+    printf '{"id": %d, "context": "The toy", "gold": "x"}\n' 1 2 3 >g.jsonl
+    printf 'task: t\ndataset_path: json\ndataset_kwargs: {data_files: {test: g.jsonl}}\ntest_split: test
+doc_to_text: context\ndoc_to_target: gold\ngeneration_kwargs: {max_gen_toks: 4, do_sample: false}\n' >t.yaml
+    { cat t.yaml && echo 'filter_list: [{name: none, filter: [{function: lowercase}, {function: take_first}]}]'; } >f.yaml
+    reply() { rml-eval generate "$toy" g.jsonl --db $db -q --label "$1" --max-tokens "${@:2}"; }
+    reply one 4 && reply same 4 --kv f16 --temp 1 && reply longer 5 && reply pattern 4 --regex '(x)' && reply case 4 --ignore-case
+    rml-eval task "$toy" t.yaml --db $db -q --label plain
+    rml-eval task "$toy" f.yaml --db $db -q --label filtered
+    rml-eval compare one same --db $db
+    while read -r a b field; do
+        try rml-eval compare "$a" "$b" --db $db
+        echo "$a $b: $stderr"
+        [ "$status" -eq 6 ]
+        [[ $stderr == *": $field differs: "* ]]
+    done <<'END'
+one longer max_tokens
+one pattern regex
+one case ignore_case
+plain filtered filter_list
+END
     sqlite3 "$RML_DB" ".backup copy.db"
     sqlite3 copy.db "UPDATE eval_doc SET gold_json = '7' WHERE run_id = 2 AND doc_id = '9'"
     try rml-eval compare 1 2 --db copy.db

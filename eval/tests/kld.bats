@@ -12,6 +12,15 @@ load eval_run
     [ "$(sql "a->>'n_scored'")" -eq 124 ]
 }
 
+@test "llama.cpp's file with a row that is no numbers is refused" {
+    # the first row, after the magic, 3 sizes and 4 chunks of 64 ids; a scale of NaN
+    cp "$E/llama_cpp.base" nan.base
+    printf '\0\0\xc0\x7f' | dd of=nan.base bs=1 seek=$((20 + 4 * 64 * 4)) conv=notrunc status=none
+    try rml-eval kld nan.base "$TOY" --no-db --json
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"nan.base: a row of scale nan and least log-probability "*" found, expected numbers"* ]]
+}
+
 @test "a stored base gives the bits of the pass that wrote it; a damaged one is refused" {
     rml-eval kld "$TOY" --kv i8 --against-kv f32 "$E/text.txt" --ctx 64 --limit 4 --json \
         --save-base toy.base >pass.json

@@ -26,6 +26,19 @@ load eval_run
 END
 }
 
+@test "a default context beyond the model's says what stays within it" {
+    local tiny=$RML_SOURCE_DIR/goldens/models/rml-tiny advice
+    try rml-eval perplexity "$tiny" "$tiny/held-out.txt" --limit 1 --no-db -q
+    [ "$stderr" = "rml-eval: warning: the context of 512, llama.cpp's default, is longer than the 256 tokens that the model was made for; --ctx 256 or --protocol hf-stride stays within them" ]
+    try rml-eval perplexity "$tiny" "$tiny/held-out.txt" --limit 1 --no-db -q --protocol lm-eval --ctx 300
+    [ "$stderr" = "rml-eval: warning: the context of 300 is longer than the 256 tokens that the model was made for; --ctx 256 stays within them" ]
+    for advice in '--ctx 256' '--protocol hf-stride'; do
+        # shellcheck disable=SC2086 # two words
+        try rml-eval perplexity "$tiny" "$tiny/held-out.txt" --limit 1 --no-db -q $advice
+        [ "$status $stderr" = '0 ' ]
+    done
+}
+
 @test "rolling log-likelihoods of documents are lm-eval's" {
     rolling_documents
     rml-eval perplexity "$TOY" docs.jsonl --documents jsonl --protocol lm-eval --no-db --json \

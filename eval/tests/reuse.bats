@@ -25,13 +25,20 @@ load eval_run
 @test "a rerun, also with other threads, computes nothing and gives the same bits" {
     questions 20 >q.jsonl
     rml-eval choices "$TOY" q.jsonl --items first.jsonl -q >first.txt
-    try rml-eval choices "$TOY" q.jsonl --threads 1 --items second.jsonl -v
-    [[ $stderr == *"80 scores were there already, 0 are new"* ]]
+    try rml-eval choices "$TOY" q.jsonl --threads 1 --items second.jsonl
+    [[ $stderr == *"choices: 80 scores were there already, 0 are new (--fresh computes all anew)"* ]]
     cmp first.jsonl second.jsonl
     cmp first.txt stdout.txt
     try rml-eval choices "$TOY" q.jsonl --fresh --threads 3 --items third.jsonl -v
     [[ $stderr != *"were there already"* ]]
     cmp first.jsonl third.jsonl
+    questions 21 >more.jsonl
+    try rml-eval choices "$TOY" more.jsonl
+    [[ $stderr == *"choices: 80 scores were there already, 4 are new"* ]]
+    kld() { try rml-eval kld "$TOY" --kv i8 --against-kv f32 "$E/text.txt" --ctx 64 --head --limit "$@"; }
+    kld 2 && [[ $stderr != *"were there already"* ]]
+    kld 5 && [[ $stderr == *"kld: 2 windows were there already, 3 are new"* ]]
+    kld 5 -q && [ -z "$stderr" ]
 }
 
 @test "order-dependent sums: shards are disjoint, and merged in any order give the same totals" {

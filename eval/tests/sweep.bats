@@ -77,6 +77,9 @@ row() {
     # one more setting: only that is computed, also with other threads; the label says that it is another sweep
     try rml-eval sweep "$TINY" "$TINY/held-out.txt" --ctx 128 --limit 6 --kv f32,i8,f16:i8,f16 --arithmetic f32 --threads 1 -o second.json
     [ "$(query "SELECT count(DISTINCT request_sha256) FROM eval_item")" -eq 24 ]
+    # a speed that is missing has its reason beside it
+    [ "$(grep -c ' - .* kept before *$' stdout.txt)" -eq 2 ]
+    [ "$(grep -c 'kept before' stdout.txt)" -eq 2 ]
     for i in 0 1 2; do
         [ "$(sqlite3 :memory: "SELECT json_extract(readfile('first.json'), '\$.rows[$i].kld_mean') =
             json_extract(readfile('second.json'), '\$.rows[$i].kld_mean')
