@@ -360,7 +360,12 @@ run-fuzz: build-fuzz
 
 ##@ Installing
 
-# The public headers are rml.h and all that it includes.
+# The public headers are rml.h and all that it includes. What rml.pc requires gives its Cflags to
+# every user of librml, whose headers include none of it; libutf8proc's would set a macro there
+# (-DUTF8PROC_EXPORTS), so of it only the library is named.
+PC_REQUIRES := $(filter-out libutf8proc,$(LIB_PKGS))
+PC_LIBS     := $(shell pkg-config --libs libutf8proc) -lm -pthread
+
 .PHONY: install
 install: all ## programs, libraries, headers, charts, pkg-config file (PREFIX, DESTDIR)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
@@ -374,8 +379,8 @@ install: all ## programs, libraries, headers, charts, pkg-config file (PREFIX, D
 	  install -D -m 644 lib/$$h $(DESTDIR)$(PREFIX)/include/rml/$$h && echo "install lib/$$h"; done
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	  'Name: rml' 'Description: runs and judges language-model checkpoints on the CPU' \
-	  'Version: $(VERSION)' 'Requires.private: $(LIB_PKGS)' 'Libs: -L$${libdir} -lrml' \
-	  'Libs.private: -lm -pthread' 'Cflags: -I$${includedir}/rml' \
+	  'Version: $(VERSION)' 'Requires.private: $(PC_REQUIRES)' 'Libs: -L$${libdir} -lrml' \
+	  'Libs.private: $(PC_LIBS)' 'Cflags: -I$${includedir}/rml' \
 	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rml.pc
 
 # For the scripts in ci/: the value of a variable, as in `make print-B`.
