@@ -332,6 +332,17 @@ bool golden_check_format(const struct golden_reader *r, const json_t *root, cons
     return true;
 }
 
+static bool is_among(const char *key, const char *known)
+{
+    size_t n = strlen(key);
+    for (const char *p = known; *p; p += strcspn(p, " ")) {
+        p += *p == ' ';
+        if (strcspn(p, " ") == n && strncmp(p, key, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 void golden_warn_unknown(const struct golden_reader *r, const json_t *object, const char *place,
                          const char *known)
 {
@@ -339,14 +350,21 @@ void golden_warn_unknown(const struct golden_reader *r, const json_t *object, co
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
-        size_t n = strlen(key);
-        bool found = false;
-        for (const char *p = known; *p && !found; p += strcspn(p, " ")) {
-            p += *p == ' ';
-            found = strcspn(p, " ") == n && strncmp(p, key, n) == 0;
-        }
-        if (!found)
+        if (!is_among(key, known))
             cli_warn("%s: %s%skey '%.60s' is unknown and ignored", r->file, place,
                      place[0] ? ": " : "", key);
     }
+}
+
+bool golden_refuse_unknown(const struct golden_reader *r, const json_t *object, const char *place,
+                           const char *known)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        if (!is_among(key, known))
+            return golden_refuse(r, place, "key '%.60s' found, expected one of: %s", key, known);
+    }
+    return true;
 }

@@ -70,8 +70,11 @@ bool golden_integer(const struct golden_reader *r, const json_t *value, const ch
 /* "format" and "version" at the top of a file. */
 bool golden_check_format(const struct golden_reader *r, const json_t *root, const char *format);
 
-/* Warns of keys that are not among `known` (separated by blanks). */
+/* Keys that are not among `known` (separated by blanks) are warned of, since later versions may
+ * add some; or refused, where not to know one is to compare otherwise than the file says. */
 void golden_warn_unknown(const struct golden_reader *r, const json_t *object, const char *place,
                          const char *known);
+bool golden_refuse_unknown(const struct golden_reader *r, const json_t *object, const char *place,
+                           const char *known);
 
 #endif

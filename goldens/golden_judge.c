@@ -70,22 +70,25 @@ static void note_text(struct golden_engine *engine, const char *case_name,
     engine->text_noted = true;
 }
 
-/* Everything but the cases themselves. */
+/* Everything but the cases themselves. What was recorded from another checkpoint need not fit
+ * this one: *incomparable then, rather than broken. */
 static bool prepare(struct golden_engine *engine, const struct golden *golden,
-                    const struct golden_overrides *overrides, struct golden_verdict *verdict,
-                    bool *other_model, struct rml_error *err)
+                    struct golden_verdict *verdict, bool *other_model, bool *incomparable,
+                    struct rml_error *err)
 {
-    *other_model = false;
     if (golden->model_sha256[0]) {
         if (!golden_engine_hash(engine, err))
             return false;
         strcpy(verdict->model_want, golden->model_sha256);
         strcpy(verdict->model_got, engine->sha256);
-        *other_model = !overrides->any_model && strcmp(engine->sha256, golden->model_sha256) != 0;
+        *other_model = strcmp(engine->sha256, golden->model_sha256) != 0;
     }
     const struct golden_settings *s = &verdict->settings;
-    if (!golden_fits(golden, rml_model_config(engine->model), err) ||
-        !golden_engine_configure(engine, s->arithmetic, s->k_dtype, s->v_dtype,
+    if (!golden_fits(golden, rml_model_config(engine->model), err)) {
+        *incomparable = *other_model;
+        return false;
+    }
+    if (!golden_engine_configure(engine, s->arithmetic, s->k_dtype, s->v_dtype,
                                  golden_max_tokens(golden), err))
         return false;
     verdict->threads = rml_thread_pool_size(engine->pool);
@@ -99,11 +102,10 @@ bool golden_judge(struct golden_engine *engine, const struct golden *golden,
                   struct golden_run *run, struct golden_verdict *verdict, struct rml_error *err)
 {
     choose_settings(verdict, golden, options, overrides);
-    bool other_model = false;
+    bool other_model = false, incomparable = false;
     if (!name_cases(verdict, golden, &verdict->error) ||
-        !prepare(engine, golden, overrides, verdict, &other_model, &verdict->error)) {
-        /* A file about another model need not fit this one. */
-        if (other_model)
+        !prepare(engine, golden, verdict, &other_model, &incomparable, &verdict->error)) {
+        if (incomparable)
             verdict->status = GOLDEN_OTHER_MODEL;
         return true;
     }
@@ -131,7 +133,9 @@ bool golden_judge(struct golden_engine *engine, const struct golden *golden,
         if (!golden_run_add(run, engine, golden, verdict, i, err))
             return false;
     }
-    verdict->status = other_model ? GOLDEN_OTHER_MODEL : all_passed ? GOLDEN_PASSED : GOLDEN_FAILED;
+    verdict->status = other_model && !overrides->any_model ? GOLDEN_OTHER_MODEL
+                      : all_passed                         ? GOLDEN_PASSED
+                                                           : GOLDEN_FAILED;
     return true;
 }
 

@@ -13,7 +13,7 @@
 struct golden_overrides {
     double logit_abs; /* also logsumexp_abs */
     double residual_rel;
-    bool any_model; /* another content hash is no reason to fail */
+    bool any_model; /* another content hash is no reason to fail; what cannot be compared is */
 };
 
 enum golden_status {
@@ -36,7 +36,8 @@ struct golden_verdict {
     char **case_names;                  /* [n_cases] owned */
     struct golden_outcome *outcomes;    /* [n_cases]; those from n_done on are not run */
     size_t n_cases, n_done;
-    struct rml_error error; /* with GOLDEN_BROKEN and GOLDEN_SKIPPED */
+    /* With GOLDEN_BROKEN and GOLDEN_SKIPPED; with GOLDEN_OTHER_MODEL why nothing was compared. */
+    struct rml_error error;
 };
 
 /* Starts a verdict on nothing yet. False when memory is short. */

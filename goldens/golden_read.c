@@ -382,9 +382,10 @@ static bool read_head(const struct golden_reader *r, const json_t *root, struct 
     if (!cli_parse_kv(json_string_value(kv), &golden->k_dtype, &golden->v_dtype))
         return golden_refuse(r, "kv", "'%.40s' found, expected f32, f16 or i8, or two as K:V",
                              json_string_value(kv));
-    golden_warn_unknown(r, tolerance, "tolerance", "logit_abs logsumexp_abs residual_rel");
     golden->residual_rel = GOLDEN_RESIDUAL_REL;
-    return golden_get_number(r, tolerance, "tolerance", "logit_abs", 0, false,
+    return golden_refuse_unknown(r, tolerance, "tolerance",
+                                 "logit_abs logsumexp_abs residual_rel") &&
+           golden_get_number(r, tolerance, "tolerance", "logit_abs", 0, false,
                              &golden->logit_abs) &&
            golden_get_number(r, tolerance, "tolerance", "logsumexp_abs", 0, false,
                              &golden->logsumexp_abs) &&

@@ -343,6 +343,20 @@ static bool load_messages(struct record *record, struct rml_error *err)
     return true;
 }
 
+/* Some formats write a role as it stands, a misspelt one too, of which the model knows nothing. */
+static void warn_of_roles(const struct record *record, size_t i)
+{
+    const struct rml_conversation *chat = &record->golden.cases[i].source.conversation;
+    for (size_t k = 0; k < chat->n; k++) {
+        const char *role = chat->messages[k].role;
+        if (strcmp(role, "system") != 0 && strcmp(role, "user") != 0 &&
+            strcmp(role, "assistant") != 0)
+            cli_warn("%s: messages[%zu]: role '%.60s' is none of system, user and assistant; it is "
+                     "written as it stands",
+                     golden_display_name(record->requests[i].messages_file), k, role);
+    }
+}
+
 /* The ids of text and messages; the tokenizer is not looked at when there are none. */
 static bool encode_sources(struct record *record, struct golden_engine *engine,
                            struct rml_error *err)
@@ -362,6 +376,7 @@ static bool encode_sources(struct record *record, struct golden_engine *engine,
         }
         c->tokens = ids.ids;
         c->n_tokens = ids.n;
+        warn_of_roles(record, i);
     }
     return true;
 }

@@ -65,8 +65,10 @@ static void print_deviations(const struct golden_verdict *v, FILE *stream)
             print_deviation(v, i, "first deviation", text, stream);
     }
     if (v->status == GOLDEN_OTHER_MODEL)
-        fprintf(stream, "%s is about a checkpoint of content %.16s..., %s has %.16s...\n", v->file,
-                v->model_want, v->checkpoint, v->model_got);
+        fprintf(stream, "%s is about a checkpoint of content %.16s..., %s has %.16s...%s%s\n",
+                v->file, v->model_want, v->checkpoint, v->model_got,
+                v->error.code == RML_OK ? "" : ", and cannot be compared: ",
+                v->error.code == RML_OK ? "" : v->error.message);
 }
 
 static void print_settings(const struct golden_verdict *v, FILE *stream)

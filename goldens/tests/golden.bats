@@ -99,9 +99,12 @@ record() { rml-golden record "$LLAMA" --tokens "$TOKENS" -o golden.json --force 
     [[ $output == *pass* ]]
     run rml-golden check "$FIXTURES/llama/hf" golden.json --any-model
     [ "$status" -eq 0 ]
-    # One that it cannot be compared with at all
-    run rml-golden check "$FIXTURES/llama-q4_k/model.gguf" golden.json
-    [ "$status" -eq 6 ]
+    # One that it cannot be compared with at all, wanted or not
+    for option in --no-db --any-model; do
+        run rml-golden check "$FIXTURES/llama-q4_k/model.gguf" golden.json $option
+        [ "$status" -eq 6 ]
+        [[ $output == *", and cannot be compared: cases[0]"* ]]
+    done
     # A mismatch of numbers beside another model: the model is the reason
     sed 's/"model": .*/"model": {"content_sha256": "'"$(printf '0%.0s' {1..64})"'"},/' golden.json >zero.json
     run rml-golden check "$LLAMA" zero.json --json

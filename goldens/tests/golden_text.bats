@@ -61,6 +61,19 @@ tokens() { sqlite3 :memory: "select json_extract(readfile('$1'), '\$.cases[$2].t
     [ "$status" -eq 4 ]
 }
 
+@test "a role that no model knows is warned of where the format would write it" {
+    sed 's/"user"/"usr"/' chat.json >usr.json
+    try rml-golden record "$MODEL" --messages usr.json --chat-format chatml -o u.json
+    [ "$status" -eq 0 ]
+    [[ $stderr == "rml-golden: warning: usr.json: messages[1]: role 'usr' is none of "* ]]
+    [ "$(grep -c warning .stderr)" -eq 1 ]
+    try rml-golden record "$MODEL" --messages usr.json --chat-format zephyr -o z.json
+    [ "$status" -eq 1 ]
+    [[ $stderr != *"as it stands"* ]]
+    try rml-golden record "$MODEL" --messages chat.json -o c.json
+    [[ $stderr != *warning* ]]
+}
+
 @test "a text of other ids is exit 4, and the first that differs is named" {
     sed 's/toy reads/top reads/' "$TOY/golden.json" >off.json
     run rml-golden check "$MODEL" off.json

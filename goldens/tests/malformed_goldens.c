@@ -61,6 +61,8 @@ const struct malformed_file malformed_goldens[] = {
     {"0.0003", "\"0.0003\"", "tolerance.logsumexp_abs: a string found"},
     {"\"logit_abs\": 0.0002, ", "", "tolerance.logit_abs: missing"},
     {"0.0003", "0.0003, \"residual_rel\": -1", "tolerance.residual_rel: -1 found"},
+    {"0.0003", "0.0003, \"residual\": 1e-9",
+     "tolerance: key 'residual' found, expected one of: logit_abs logsumexp_abs residual_rel"},
     /* cases */
     {NULL,
      "{\"format\": \"rml-golden\", \"version\": 1, \"name\": \"toy\", \"source\": {\"engine\": "
