@@ -10,8 +10,9 @@ struct json_t;
 
 /* The value in `path`, with a reference for the caller (json_decref). Refused
  * are files of more than max_nbytes, keys that stand twice in one object, and
- * (by jansson) nesting beyond 2048 and NUL in strings. NULL on failure, with
- * the byte offset of a syntax error. */
+ * (by jansson) nesting beyond 2048, NUL in strings and numbers beyond a double.
+ * An integer of more than 64 bits is a real. NULL on failure, with the byte
+ * offset of a syntax error. */
 struct json_t *rmli_json_load_file(const char *path, size_t max_nbytes, struct rml_error *err);
 
 /* The same with all numbers as doubles: tokenizer_config.json's model_max_length is often 10^30,
