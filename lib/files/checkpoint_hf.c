@@ -238,6 +238,10 @@ bool rmli_checkpoint_open_hf(struct rml_checkpoint *cp, struct rml_error *err)
     const char *index = rmli_checkpoint_join(cp, cp->path, "model.safetensors.index.json", err);
     if (!cp->config_path || !single || !index)
         return false;
+    char hint[256];
+    if (!rmli_path_exists(cp->config_path) && rmli_checkpoint_hint(cp->path, hint, sizeof hint))
+        return rmli_fail(err, RML_NOT_FOUND, cp->config_path, -1,
+                         "no such file, and so no checkpoint; in its folder there is %s", hint);
     cp->config = rmli_json_load_file(cp->config_path, MAX_CONFIG_NBYTES, err);
     if (!cp->config)
         return false;

@@ -43,6 +43,9 @@ bool rmli_hf_is_repository(const char *name);
 char *rmli_checkpoint_join(struct rml_checkpoint *cp, const char *folder, const char *name,
                            struct rml_error *err);
 
+/* The names of checkpoints that are in a folder, for a message; false when there are none. */
+bool rmli_checkpoint_hint(const char *path, char *out, size_t out_nbytes);
+
 /* Makes the list and the index of all tensors once the files are open. */
 bool rmli_checkpoint_list_tensors(struct rml_checkpoint *cp, struct rml_error *err);
 

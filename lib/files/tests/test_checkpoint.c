@@ -333,6 +333,24 @@ Test(checkpoint, the_cache_is_found_by_each_variable)
     }
 }
 
+Test(checkpoint, a_folder_of_checkpoints_is_none_but_names_them)
+{
+    temp_write_text("f/notes.txt", "");
+    struct rml_error err = open_error(temp_path("f"));
+    EXPECT_ERROR(err, RML_NOT_FOUND, "cannot open the file: No such file");
+    temp_write_text("f/hf/config.json", "{}");
+    temp_write_text("f/.hidden/config.json", "{}");
+    temp_write_text("f/m-00001-of-00002.gguf", "");
+    temp_write_text("f/m-00002-of-00002.gguf", "");
+    err = open_error(temp_path("f"));
+    EXPECT_ERROR(err, RML_NOT_FOUND, "in its folder there is 'hf', 'm-00001-of-00002.gguf'");
+    cr_expect_str_eq(err.file, temp_path("f/config.json"));
+    temp_write_text("f/a.gguf", "");
+    temp_write_text("f/z.gguf", "");
+    err = open_error(temp_path("f"));
+    EXPECT_ERROR(err, RML_NOT_FOUND, "'a.gguf', 'hf', 'm-00001-of-00002.gguf' and 1 more");
+}
+
 Test(checkpoint, a_broken_cache)
 {
     setenv("HF_HUB_CACHE", temp_path("hub"), 1);
