@@ -49,7 +49,8 @@ json_t *inspect_compare(const struct rml_checkpoint *a, const struct rml_checkpo
 void inspect_print(const json_t *document);
 void inspect_print_metadata(const json_t *metadata);
 void inspect_print_findings(const json_t *verification);
-void inspect_print_differences(const json_t *differences, const char *a, const char *b);
+/* each: lists of tensors whole, however long. */
+void inspect_print_differences(const json_t *differences, const char *a, const char *b, bool each);
 
 /* "4.7 GB" */
 void inspect_show_nbytes(double nbytes, char out[32]);

@@ -240,15 +240,27 @@ void inspect_print(const json_t *document)
 
 /* ---- Differences --------------------------------------------------------------------- */
 
-static void print_lone(const json_t *names, const char *which, const char *checkpoint)
+#define N_SHOWN 20 /* of a list of tensors, unless all are asked for */
+
+static void say_more(size_t n, bool each)
+{
+    if (!each && n > N_SHOWN)
+        printf("and %zu more (-v lists each, --json has all)\n", n - N_SHOWN);
+}
+
+static void print_lone(const json_t *names, const char *which, const char *checkpoint, bool each)
 {
     size_t i;
     const json_t *name;
     json_array_foreach(names, i, name)
-        printf("only in %s (%s): %s\n", which, checkpoint, json_string_value(name));
+    {
+        if (each || i < N_SHOWN)
+            printf("only in %s (%s): %s\n", which, checkpoint, json_string_value(name));
+    }
+    say_more(json_array_size(names), each);
 }
 
-static void print_pairs(const json_t *tensors)
+static void print_pairs(const json_t *tensors, bool each)
 {
     struct cli_table *table = cli_table_create(
         "<tensor|<type|<shape|>differ|>max difference|<element|>A|>B|>relative rms");
@@ -256,6 +268,8 @@ static void print_pairs(const json_t *tensors)
     const json_t *entry;
     json_array_foreach(tensors, i, entry)
     {
+        if (!each && i == N_SHOWN)
+            break;
         const json_t *shape_a = json_object_get(entry, "shape_a");
         const json_t *shape_b = json_object_get(entry, "shape_b");
         const char *type_a = text_of(entry, "dtype_a"), *type_b = text_of(entry, "dtype_b");
@@ -282,6 +296,7 @@ static void print_pairs(const json_t *tensors)
         free(b);
     }
     print_table(table, false);
+    say_more(json_array_size(tensors), each);
 }
 
 /* The line that says how far apart the two are. */
@@ -312,7 +327,7 @@ static void print_worst(const json_t *tensors)
     free(element);
 }
 
-void inspect_print_differences(const json_t *differences, const char *a, const char *b)
+void inspect_print_differences(const json_t *differences, const char *a, const char *b, bool each)
 {
     const json_t *config = json_object_get(differences, "config");
     const json_t *tensors = json_object_get(differences, "tensors");
@@ -333,10 +348,10 @@ void inspect_print_differences(const json_t *differences, const char *a, const c
         }
         print_table(table, false);
     }
-    print_lone(json_object_get(differences, "only_a"), "A", a);
-    print_lone(json_object_get(differences, "only_b"), "B", b);
+    print_lone(json_object_get(differences, "only_a"), "A", a, each);
+    print_lone(json_object_get(differences, "only_b"), "B", b, each);
     if (json_array_size(tensors))
-        print_pairs(tensors);
+        print_pairs(tensors, each);
     print_worst(tensors);
     printf("%zu of %lld tensors differ\n", json_array_size(tensors),
            (long long)integer_of(differences, "n_compared"));

@@ -17,8 +17,9 @@ struct quantize_job {
  * memory. */
 json_t *quantize_document(const struct quantize_job *job, const struct rml_conversion *conversion);
 
-/* The same for people, on standard output. */
-void quantize_print(const json_t *document);
+/* The same for people, on standard output; each: every tensor that did not get the type, else
+ * their number by length of row. */
+void quantize_print(const json_t *document, bool each);
 
 /* The run as a row in the results database, with the models that went in and came out. */
 struct quantize_run {

@@ -112,7 +112,48 @@ static void add_row(struct cli_table *table, const json_t *row)
         cli_table_cell(table, "%.5f", json_number_value(error));
 }
 
-void quantize_print(const json_t *document)
+static void print_each(const json_t *fallbacks)
+{
+    struct cli_table *table = cli_table_create("<tensor|>columns|<type");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(fallbacks, i, row)
+    {
+        cli_table_cell(table, "%s", text(row, "tensor"));
+        cli_table_cell(table, "%.0f", number(row, "columns"));
+        cli_table_cell(table, "%s", text(row, "type"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+/* Rows of one length get one type. */
+static void print_by_columns(const json_t *fallbacks)
+{
+    struct cli_table *table = cli_table_create(">columns|<type|>tensors|<the first");
+    size_t i, j;
+    const json_t *row, *other;
+    json_array_foreach(fallbacks, i, row)
+    {
+        size_t n = 0, n_before = 0;
+        json_array_foreach(fallbacks, j, other)
+        {
+            bool same = number(other, "columns") == number(row, "columns");
+            n += same;
+            n_before += same && j < i;
+        }
+        if (n_before > 0)
+            continue;
+        cli_table_cell(table, "%.0f", number(row, "columns"));
+        cli_table_cell(table, "%s", text(row, "type"));
+        cli_table_cell(table, "%zu", n);
+        cli_table_cell(table, "%s", text(row, "tensor"));
+    }
+    cli_table_print(table, stdout);
+    cli_table_destroy(table);
+}
+
+void quantize_print(const json_t *document, bool each)
 {
     struct cli_table *table =
         cli_table_create("<type|>tensors|>weights|>MB before|>MB after|>bits a "
@@ -127,15 +168,10 @@ void quantize_print(const json_t *document)
     const json_t *fallbacks = json_object_get(document, "fallbacks");
     if (json_array_size(fallbacks) == 0)
         return;
-    printf("\n%zu tensors whose rows are no multiple of a block of %s:\n\n",
-           json_array_size(fallbacks), text(document, "type"));
-    table = cli_table_create("<tensor|>columns|<type");
-    json_array_foreach(fallbacks, i, row)
-    {
-        cli_table_cell(table, "%s", text(row, "tensor"));
-        cli_table_cell(table, "%.0f", number(row, "columns"));
-        cli_table_cell(table, "%s", text(row, "type"));
-    }
-    cli_table_print(table, stdout);
-    cli_table_destroy(table);
+    printf("\n%zu tensors whose rows are no multiple of a block of %s%s:\n\n",
+           json_array_size(fallbacks), text(document, "type"), each ? "" : " (-v lists each)");
+    if (each)
+        print_each(fallbacks);
+    else
+        print_by_columns(fallbacks);
 }

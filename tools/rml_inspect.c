@@ -61,7 +61,8 @@ static int inspect_two(const struct rml_checkpoint *a, const struct rml_checkpoi
     if (common->json)
         cli_json_print(differences, 9);
     else
-        inspect_print_differences(differences, rml_checkpoint_path(a), rml_checkpoint_path(b));
+        inspect_print_differences(differences, rml_checkpoint_path(a), rml_checkpoint_path(b),
+                                  common->verbosity > 0);
     json_decref(differences);
     return equal ? CLI_PASS : CLI_MISMATCH;
 }

@@ -110,7 +110,7 @@ static bool quantize(struct arguments *args, const struct cli_options *common,
     if (document && common->json)
         cli_json_print(document, 9);
     else if (document)
-        quantize_print(document);
+        quantize_print(document, common->verbosity > 0);
     json_decref(document);
     rml_conversion_destroy(conversion);
     return ok;
@@ -188,7 +188,8 @@ static const struct argp argp = {
         "equals what llama-quantize --pure chooses. Where rows are no multiple of the type's "
         "block, "
         "the tensor gets llama.cpp's fallback (Q2_K and Q3_K: Q4_0; Q4_K: Q5_0; Q5_K: Q5_1; Q6_K: "
-        "Q8_0; IQ4_XS: IQ4_NL; else F16), and is listed. q4_0 to q8_0 are rounded as ggml's "
+        "Q8_0; IQ4_XS: IQ4_NL; else F16), which is said (-v lists each). q4_0 to q8_0 are rounded "
+        "as ggml's "
         "reference does, bit for bit; the others by a search for the least squared error.\n\n"
         "The file is written beside its place and renamed when it is whole; until then OUT.gguf "
         "is as it was.\n\n"

@@ -266,6 +266,19 @@ END
     [[ $output == *"1 of "*" tensors differ" ]]
 }
 
+@test "long lists of differences are cut for people, unless all are asked for" {
+    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf"
+    [ "$status" -eq 4 ]
+    n=$(grep -c "only in A" <<<"$output")
+    more=$(sed -n 's/^and \([0-9]*\) more (-v lists each, --json has all)$/\1/p' <<<"$output" | head -n 1)
+    [ "$n" -eq 20 ]
+    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf" -v
+    [ "$(grep -c "only in A" <<<"$output")" -eq $((20 + more)) ]
+    [[ $output != *"more (-v"* ]]
+    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf" --json
+    [ "$(sql "select json_array_length('$output', '\$.only_a')")" -eq $((20 + more)) ]
+}
+
 @test "recipes and shapes that differ" {
     try rml-inspect "$FIXTURES/llama-q4_k/model.gguf" "$LLAMA" --json
     [ "$status" -eq 4 ]

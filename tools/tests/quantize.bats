@@ -118,7 +118,7 @@ types() {
 }
 
 @test "fallbacks are listed, each with its tensor" {
-    quantize "$LLAMA" out.gguf --type q4_k >text
+    quantize "$LLAMA" out.gguf --type q4_k -v >text
     grep -q '^blk.0.ffn_down.weight  *56  *F16$' text
     grep -q '^blk.1.attn_q.weight  *[0-9][0-9]*  *Q5_0$' text
     quantize "$LLAMA" out.gguf --type q4_k --json --force >out.json
@@ -206,6 +206,19 @@ types() {
     done
 }
 
+@test "tensors that did not get the type are counted by length of row, and listed with -v" {
+    quantize "$LLAMA" out.gguf --type q4_k --dry-run >short
+    quantize "$LLAMA" out.gguf --type q4_k --dry-run -v >long
+    quantize "$LLAMA" out.gguf --type q4_k --dry-run --json >out.json
+    n=$(sql "select json_array_length(readfile('out.json'), '\$.fallbacks')")
+    grep -qxF "$n tensors whose rows are no multiple of a block of Q4_K (-v lists each):" short
+    # of each of two layers q, k, v, gate and up read 32 columns, as do the two tables of tokens;
+    # the output projection reads 4 heads of 12, ffn_down 56: no blocks of 32 either, so F16
+    [ "$(sed -n '/^columns/,$p' short | tail -n +2 | tr -s ' ')" = \
+        $' 32 Q5_0 12 token_embd.weight\n 48 F16 2 blk.0.attn_output.weight\n 56 F16 2 blk.0.ffn_down.weight' ]
+    [ "$(sed -n '/^tensor/,$p' long | tail -n +2 | wc -l)" -eq "$n" ]
+}
+
 @test "a dry run writes nothing" {
     quantize "$LLAMA" out.gguf --type q4_k --dry-run --json >out.json
     [ ! -e out.gguf ]
@@ -240,7 +253,7 @@ types() {
         quantize "$fixture/model.gguf" want.gguf --type f16 --force >/dev/null
         rml-inspect f16.gguf want.gguf --json >differences.json || true
         [ "$(sql "select count(*) from json_each(readfile('differences.json'), '\$.tensors') t
-                  where json_extract(value, '\$.max_abs_diff') > 0")" = 0 ]
+                  where json_extract(value, '\$.max_abs_difference') > 0")" = 0 ]
     done
 }
 
