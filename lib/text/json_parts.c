@@ -180,6 +180,10 @@ static bool read_scheme(const json_t *json, enum rmli_prepend_scheme *scheme, st
         *scheme = RMLI_PREPEND_NEVER;
     else if (strcmp(name, "always") != 0)
         return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "prepend_scheme '%s' is not known", name);
+    if (!prefix && *scheme != RMLI_PREPEND_NEVER)
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "prepend_scheme '%s' of '%s' contradicts its add_prefix_space", name,
+                         rmli_json_type(json));
     return true;
 }
 

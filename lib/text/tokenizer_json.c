@@ -28,7 +28,8 @@ struct reader {
 
     json_t *postprocessor;
     char type[16]; /* "" until known */
-    bool has_model, has_scores, has_vocabulary, byte_fallback, fuse_unk, ignore_merges;
+    bool has_model, has_scores, has_vocabulary, has_merges;
+    bool byte_fallback, fuse_unk, ignore_merges;
     const char *unk_token; /* in `strings` */
     size_t unk_token_nbytes;
     int64_t unk_id; /* or -1 */
@@ -204,6 +205,8 @@ static bool read_merge(struct reader *r)
     }
     if (!rmli_json_read_string(c, &left))
         return false;
+    if (left.nbytes >= 8 && memcmp(left.data, "#version", 8) == 0)
+        return true; /* the first line of a merges.txt, which the reference leaves out too */
     const char *space = memchr(left.data, ' ', left.nbytes);
     size_t n = space ? (size_t)(space - left.data) : 0;
     if (!space || memchr(space + 1, ' ', left.nbytes - n - 1))
@@ -215,6 +218,7 @@ static bool read_merge(struct reader *r)
 static bool read_merges(struct reader *r)
 {
     r->n_merges = 0;
+    r->has_merges = true;
     rmli_json_enter(&r->c, '[');
     while (rmli_json_next_element(&r->c))
         if (!read_merge(r))
@@ -294,6 +298,9 @@ static bool read_model(struct reader *r)
 static bool build_bpe(struct reader *r)
 {
     struct rmli_bpe *bpe = &r->t->pipeline.bpe;
+    if (!r->has_merges)
+        return rmli_fail(r->c.err, RML_FORMAT, r->c.file, -1,
+                         "model 'BPE' has no 'merges', expected a list");
     if (!rmli_bpe_init(bpe, &r->t->vocabulary, false, r->n_merges, r->c.err) ||
         !rmli_merges_add(bpe, r->merges, r->n_merges, false, r->c.err))
         return false;
@@ -448,6 +455,17 @@ static bool build(struct reader *r, const struct rmli_tokenizer_config *config)
            (!r->postprocessor || apply_part(r, rmli_json_read_postprocessor, r->postprocessor, 0));
 }
 
+static bool read_version(struct reader *r, size_t offset)
+{
+    json_t *value = read_tree(r);
+    const char *version = json_string_value(value);
+    bool ok = value && ((version && strcmp(version, "1.0") == 0) ||
+                        rmli_json_fail(&r->c, offset, "version '%.20s' found, expected '1.0'",
+                                       version ? version : "(no string)"));
+    json_decref(value);
+    return ok;
+}
+
 static bool read_members(struct reader *r)
 {
     struct rmli_json_string key;
@@ -475,8 +493,11 @@ static bool read_members(struct reader *r)
             if (r->has_model)
                 rmli_json_fail(&r->c, key.offset, "there are two models");
             read_model(r);
-        } else if (IS("version") || IS("truncation") || IS("padding")) {
-            rmli_json_skip(&r->c); /* no ids depend on them here */
+        } else if (IS("version")) {
+            read_version(r, key.offset);
+        } else if (IS("truncation") || IS("padding")) {
+            /* Settings of a batch, which transformers resets for every call: texts are whole. */
+            rmli_json_skip(&r->c);
         } else {
             rmli_json_fail(&r->c, key.offset, "'%.*s' is not known in tokenizer.json",
                            key.nbytes < 100 ? (int)key.nbytes : 100, key.data);
