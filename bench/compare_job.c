@@ -166,6 +166,31 @@ static void count(struct compare_job *job, const struct comparison *c)
     }
 }
 
+static void sides_of(const struct compare_job *job, size_t i, struct comparison_side sides[N_SIDES])
+{
+    static const char *const arms[] = {[SIDE_BASE] = "base", [SIDE_HEAD] = "head"};
+    for (int side = 0; side < N_SIDES; side++)
+        sides[side] =
+            (struct comparison_side){arms[side], job->programs[side], job->cases[i].specs[side]};
+}
+
+/* Whether any case will be measured: the canary takes as long as a case, and is of no use to
+ * cases none of which can be compared. One that fails is left to the comparison. */
+static bool find_comparable(const struct compare_job *job, bool *found, struct rml_error *err)
+{
+    *found = false;
+    for (size_t i = 0; i < job->n_cases && !*found; i++) {
+        struct comparison c;
+        struct comparison_side sides[N_SIDES];
+        sides_of(job, i, sides);
+        if (!comparison_try(&c, sides, err))
+            return false;
+        *found = c.state == COMPARISON_JUDGED || c.state == COMPARISON_FAILED;
+        comparison_release(&c);
+    }
+    return true;
+}
+
 /* The first case that can be measured, twice by the base. */
 static bool run_canary(struct compare_job *job, const struct keeping *k, double confidence,
                        struct rmli_rng *rng, struct rml_error *err)
@@ -192,9 +217,8 @@ static bool run_case(struct compare_job *job, const struct keeping *k, size_t i,
 {
     char text[160], progress[224];
     struct comparison *c = &job->done[i];
-    const struct comparison_side sides[] = {
-        {"base", job->programs[SIDE_BASE], job->cases[i].specs[SIDE_BASE]},
-        {"head", job->programs[SIDE_HEAD], job->cases[i].specs[SIDE_HEAD]}};
+    struct comparison_side sides[N_SIDES];
+    sides_of(job, i, sides);
     bench_spec_describe(sides[SIDE_HEAD].spec, text, sizeof text);
     snprintf(progress, sizeof progress, "%zu/%zu %s", i + 1, job->n_cases, text);
     if (!comparison_run(c, sides, confidence, job->gate, rng, progress, err))
@@ -214,7 +238,8 @@ static bool run_all(struct compare_job *job, const struct keeping *k, struct rml
     job->done = calloc(job->n_cases, sizeof *job->done);
     if (!job->done)
         return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for results");
-    bool ok = run_canary(job, k, confidence, &rng, err);
+    bool worth_it, ok = find_comparable(job, &worth_it, err) &&
+                        (!worth_it || run_canary(job, k, confidence, &rng, err));
     for (size_t i = 0; ok && i < job->n_cases; i++)
         ok = run_case(job, k, i, confidence, &rng, err);
     return ok;

@@ -304,6 +304,19 @@ static bool skipped(struct comparison *c)
     return false;
 }
 
+bool comparison_try(struct comparison *c, const struct comparison_side sides[N_SIDES],
+                    struct rml_error *err)
+{
+    *c = (struct comparison){.sides = {sides[SIDE_BASE], sides[SIDE_HEAD]}};
+    struct running r = {.c = c};
+    if (skipped(c))
+        return true;
+    bool ok = open_side(&r, SIDE_BASE, err) && open_side(&r, SIDE_HEAD, err) && comparable(&r);
+    for (int side = 0; side < N_SIDES; side++)
+        bench_child_end(r.children[side]);
+    return ok || err->code == RML_OK;
+}
+
 bool comparison_run(struct comparison *c, const struct comparison_side sides[N_SIDES],
                     double confidence, double gate, struct rmli_rng *rng, const char *progress,
                     struct rml_error *err)

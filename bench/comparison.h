@@ -44,6 +44,10 @@ struct comparison {
 bool comparison_run(struct comparison *c, const struct comparison_side sides[N_SIDES],
                     double confidence, double gate, struct rmli_rng *rng, const char *progress,
                     struct rml_error *err);
+/* The same up to the point where something would be measured: the state is COMPARISON_JUDGED when
+ * nothing so far keeps the two from being compared. */
+bool comparison_try(struct comparison *c, const struct comparison_side sides[N_SIDES],
+                    struct rml_error *err);
 void comparison_release(struct comparison *c); /* safe on an all-zero struct */
 
 /* bench_child_start; a program that is none of rml-bench's is RML_NOT_FOUND or RML_UNSUPPORTED. */
