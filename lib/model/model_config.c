@@ -136,10 +136,11 @@ static bool validate_rope(const struct validation *v)
     /* YaRN divides by the logarithm of theta. */
     if (!is_positive(c->rope_theta) || (yarn && c->rope_theta <= 1))
         return refuse(v, FIELD(rope_theta), RML_FORMAT,
-                      "the rotary base is %g, expected more than %d", c->rope_theta, yarn);
+                      "the rotary base is %g, expected a finite number above %d", c->rope_theta,
+                      yarn);
     if (c->rope_local_theta != 0 && !is_positive(c->rope_local_theta))
         return refuse(v, FIELD(rope_local_theta), RML_FORMAT,
-                      "the rotary base of sliding layers is %g, expected more than 0",
+                      "the rotary base of sliding layers is %g, expected a finite number above 0",
                       c->rope_local_theta);
 
     const struct {
@@ -161,7 +162,7 @@ static bool validate_rope(const struct validation *v)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (numbers[i].used && !is_positive(numbers[i].value))
             return refuse(v, numbers[i].field, RML_FORMAT,
-                          "the %s of the rotary scaling is %g, expected more than 0",
+                          "the %s of the rotary scaling is %g, expected a finite number above 0",
                           numbers[i].what, numbers[i].value);
     if (llama3 && s->high_freq_factor <= s->low_freq_factor)
         return refuse(v, FIELD(rope_scaling.high_freq_factor), RML_FORMAT,
@@ -193,8 +194,9 @@ bool rmli_model_config_validate(const struct rml_model_config *config, const cha
         return false;
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
         if (!is_positive((double)scales[i].value))
-            return refuse(v, scales[i].field, RML_FORMAT, "the %s is %g, expected more than 0",
-                          scales[i].what, (double)scales[i].value);
+            return refuse(v, scales[i].field, RML_FORMAT,
+                          "the %s is %g, expected a finite number above 0", scales[i].what,
+                          (double)scales[i].value);
     return validate_rope(v);
 }
 
