@@ -227,6 +227,10 @@ static bool set_id(const struct text_file *file, struct choice_item *item, json_
                    struct rml_error *err)
 {
     bool number = !id || json_is_integer(id);
+    if (json_is_string(id) && strlen(json_string_value(id)) < json_string_length(id)) {
+        json_decref(id);
+        return text_fail(file, item->line, err, "an id with NUL found, expected text");
+    }
     if (id && !number && !(json_is_string(id) && json_string_length(id) > 0)) {
         json_decref(id);
         return text_fail(file, item->line, err,
@@ -274,6 +278,8 @@ static bool set_group(const struct text_file *file, struct choice_item *item, co
     if (!json_is_string(group))
         return text_fail(file, item->line, err,
                          "the group is neither a string nor a number, expected one");
+    if (strlen(json_string_value(group)) < json_string_length(group))
+        return text_fail(file, item->line, err, "a group with NUL found, expected text");
     item->group = strdup(json_string_value(group));
     return item->group || no_memory(err);
 }

@@ -234,6 +234,19 @@ static bool check_sample(struct sample *sample, struct rml_error *err)
                          json_is_array(sample->responses) ? "metrics" : "filtered_resps");
     size_t n = json_array_size(sample->responses), i;
     sample->has_logliks = are_logliks(sample->responses);
+    if (n == 0)
+        return text_fail(sample->file, sample->line->number, err,
+                         "array \"filtered_resps\" is empty, expected a response");
+    /* Runs are compared by the texts that were asked. */
+    for (i = 0; i < (sample->has_logliks ? n : 1); i++)
+        if (!argument(sample->json, i, "arg_0"))
+            return text_fail(sample->file, sample->line->number, err,
+                             "no text \"arg_0\" of \"gen_args_%zu\" in \"arguments\" found, "
+                             "expected that of each response",
+                             i);
+    if (!json_object_get(sample->json, "target"))
+        return text_fail(sample->file, sample->line->number, err,
+                         "no field \"target\" found, expected the right answer");
     json_t *metric;
     bool has_mutual_info = false;
     json_array_foreach(metrics, i, metric) has_mutual_info |=

@@ -51,6 +51,11 @@ load eval_run
     refused blank.jsonl 'line 1: element 1 of "choices" is empty, expected a string that is not empty'
     printf '%s\n%s\n' "${good/\{/{\"id\": \"x\", }" "${good/\{/{\"id\": \"x\", }" >twice.jsonl
     refused twice.jsonl "line 2: the id 'x' found, which line 1 has, expected another"
+    for field in id group; do
+        echo "{\"$field\": \"a\\u0000b\", \"context\": \"a\", \"choices\": [\"b\", \"c\"], \"gold\": 0}" >nul_$field.jsonl
+        refused nul_$field.jsonl "line 1: a"
+        [[ $stderr == *" $field with NUL found, expected text"* ]]
+    done
     printf '%s\n{"context": "a\xff", "choices": ["b"], "gold": 0}\n' "$good" >utf8.jsonl
     refused utf8.jsonl "line 2: byte 0xff at 15 found, expected UTF-8"
     printf '%s\n\0\n' "$good" >nul.jsonl

@@ -146,6 +146,15 @@ one pattern regex
 one case ignore_case
 plain filtered filter_list
 END
+    # what has no figures of items cannot be compared; a figure that there is not is a mistake
+    rml-eval kld "$toy" --kv i8 --against-kv f32 "$RML_SOURCE_DIR/eval/tests/expected/text.txt" --ctx 64 \
+        --head --limit 2 --db $db -q --label divergence >/dev/null
+    try rml-eval compare divergence divergence --db $db
+    [ "$status" -eq 6 ]
+    [[ $stderr == *"task 'kld': no figures of items found in a, expected questions, replies or texts"* ]]
+    try rml-eval gate one same --margin 0.1 --metric acc --db $db
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"no figure 'acc' of items found in a, expected one of "*exact_match* ]]
     sqlite3 "$RML_DB" ".backup copy.db"
     sqlite3 copy.db "UPDATE eval_doc SET gold_json = '7' WHERE run_id = 2 AND doc_id = '9'"
     try rml-eval compare 1 2 --db copy.db

@@ -109,8 +109,10 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
         [[ $stderr == "rml-eval: samples_t_2026.jsonl: $1"* ]]
         [ ! -e none.db ]
     }
+    # REST: what the other fields of a sample are
+    local rest='"target": "a", "arguments": {"gen_args_0": {"arg_0": "c"}, "gen_args_1": {"arg_0": "c"}}'
     while IFS='|' read -r line expected; do
-        printf '%s\n' "$line" >samples_t_2026.jsonl
+        printf '%s\n' "${line/REST/$rest}" >samples_t_2026.jsonl
         refused "$expected"
     done <<'END'
 {"id": 1}|line 1: no field "doc_id"
@@ -118,9 +120,13 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
 {"doc_id": 0}|line 1: no array "filtered_resps"
 {"doc_id": 0, "filtered_resps": [["-1", "True"]]}|line 1: no array "metrics"
 {"doc_id": 0, "filtered_resps": [["-1", "True"]], "metrics": "acc"}|line 1: no array "metrics"
-{"doc_id": 0, "filtered_resps": [["-1", "True"]], "metrics": ["acc"]}|line 1: no figure that is a number
-{"doc_id": 0, "filtered_resps": [["nan", "True"], ["-1", "False"]], "metrics": ["acc"], "acc": 1}|line 1: response 0 has no finite log-likelihood
-{"doc_id": 0, "filtered_resps": [["-inf", "True"]], "metrics": ["acc"], "acc": 1}|line 1: response 0 has no finite log-likelihood
+{"doc_id": 0, "filtered_resps": [["-1", "True"]], "metrics": ["acc"], REST}|line 1: no figure that is a number
+{"doc_id": 0, "filtered_resps": [["nan", "True"], ["-1", "False"]], "metrics": ["acc"], "acc": 1, REST}|line 1: response 0 has no finite log-likelihood
+{"doc_id": 0, "filtered_resps": [["-inf", "True"]], "metrics": ["acc"], "acc": 1, REST}|line 1: response 0 has no finite log-likelihood
+{"doc_id": 0, "filtered_resps": [], "metrics": ["acc"], "acc": 1, REST}|line 1: array "filtered_resps" is empty, expected a response
+{"doc_id": 0, "filtered_resps": ["x"], "metrics": ["acc"], "acc": 1}|line 1: no text "arg_0" of "gen_args_0" in "arguments" found
+{"doc_id": 0, "filtered_resps": [["-1", "True"], ["-2", "True"], ["-3", "True"]], "metrics": ["acc"], "acc": 1, REST}|line 1: no text "arg_0" of "gen_args_2" in "arguments" found
+{"doc_id": 0, "filtered_resps": ["x"], "metrics": ["acc"], "acc": 1, "arguments": {"gen_args_0": {"arg_0": "c"}}}|line 1: no field "target" found, expected the right answer
 {"doc_id": 0, "doc_id": 0, "filtered_resps": [], "metrics": []}|line 1: duplicate object key
 {"doc_id": 0, "acc": NaN}|line 1: invalid token near 'NaN'
 {"doc_id": 0|line 2:
@@ -130,11 +136,10 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
 {"results": {"t": {"alias": "t"}}}|no figure found
 {"results": {"t": {"acc,none": 1}}, "samples": {"t": []}}|"samples" found within results
 END
-    good='{"doc_id": 4, "filtered_resps": [["-1", "True"]], "metrics": ["acc"], "acc": 1}'
+    good="{\"doc_id\": 4, \"filtered_resps\": [[\"-1\", \"True\"]], \"metrics\": [\"acc\"], \"acc\": 1, $rest}"
     printf '%s\n%s\n' "$good" "$good" >samples_t_2026.jsonl
     refused "line 2: doc_id 4 found again with filter 'none', expected each once"
-    printf '%s\n%s\n' "$good" '{"doc_id": 5, "filter": "x", "filtered_resps": ["a"], "metrics": ["acc"], "acc": 1}' \
-        >samples_t_2026.jsonl
+    printf '%s\n%s\n' "$good" "${good/4, /5, \"filter\": \"x\", }" >samples_t_2026.jsonl
     refused "line 2: doc_id 5 found with filter 'x' alone"
     printf '%s\n{"doc_id": 5,\n' "$good" >samples_t_2026.jsonl
     refused "line 2: "
@@ -166,7 +171,8 @@ END
 
 @test "a long line that lm-eval may write is read" {
     { printf '{"doc_id": 0, "doc": {"text": "' && head -c 30000000 /dev/zero | tr '\0' a &&
-        printf '"}, "filtered_resps": [["-1.5", "True"]], "metrics": ["acc"], "acc": 1}\n'; } >samples_t_2026.jsonl
+        printf '"}, "filtered_resps": [["-1.5", "True"]], "metrics": ["acc"], "acc": 1, "target": "a",'
+        printf '"arguments": {"gen_args_0": {"arg_0": "c", "arg_1": "a"}}}\n'; } >samples_t_2026.jsonl
     rml-eval import samples_t_2026.jsonl --db long.db -q
     [ "$(sqlite3 long.db "SELECT loglik FROM eval_item")" = -1.5 ]
 }
