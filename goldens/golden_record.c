@@ -343,6 +343,15 @@ static bool load_messages(struct record *record, struct rml_error *err)
     return true;
 }
 
+/* Whether `why` is that the checkpoint's template names no chat format that is known. */
+static bool lacks_format(struct golden_engine *engine, const struct golden_source *source,
+                         const struct rml_error *why)
+{
+    return source->conversation.n > 0 && !source->chat_format &&
+           golden_engine_tokenizer(engine, NULL) &&
+           (why->code == RML_NOT_FOUND || why->code == RML_UNSUPPORTED);
+}
+
 /* Some formats write a role as it stands, a misspelt one too, of which the model knows nothing. */
 static void warn_of_roles(const struct record *record, size_t i)
 {
@@ -371,8 +380,11 @@ static bool encode_sources(struct record *record, struct golden_engine *engine,
         if (!golden_encode_text(engine, &c->source, &ids, &why)) {
             rml_ids_release(&ids);
             const char *file = why.file[0] ? why.file : record->checkpoint;
-            return rmli_fail(err, why.code, file, why.offset, "%s: %s", record->requests[i].option,
-                             why.message);
+            return rmli_fail(err, why.code, file, why.offset, "%s: %s%s",
+                             record->requests[i].option, why.message,
+                             lacks_format(engine, &c->source, &why)
+                                 ? "; expected a known one, or --chat-format NAME"
+                                 : "");
         }
         c->tokens = ids.ids;
         c->n_tokens = ids.n;

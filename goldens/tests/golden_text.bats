@@ -61,6 +61,15 @@ tokens() { sqlite3 :memory: "select json_extract(readfile('$1'), '\$.cases[$2].t
     [ "$status" -eq 4 ]
 }
 
+@test "without a chat template record says what else there is" {
+    tiny=$RML_SOURCE_DIR/goldens/models/rml-tiny
+    try rml-golden record "$tiny" --messages chat.json -o t.json
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "rml-golden: $tiny: --messages: the checkpoint has no chat template; expected a known one, or --chat-format NAME" ]
+    rml-golden record "$tiny" --messages chat.json --chat-format chatml -o t.json
+    rml-golden check "$tiny" t.json
+}
+
 @test "a role that no model knows is warned of where the format would write it" {
     sed 's/"user"/"usr"/' chat.json >usr.json
     try rml-golden record "$MODEL" --messages usr.json --chat-format chatml -o u.json
