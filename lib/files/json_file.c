@@ -19,6 +19,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* What makes a number a real. */
+static bool is_real_mark(char c)
+{
+    return c == '.' || c == 'e' || c == 'E';
+}
+
 static bool fits_64_bits(const char *digits, size_t n, bool negative)
 {
     const char *most = negative ? "9223372036854775808" : "9223372036854775807";
@@ -28,6 +34,7 @@ static bool fits_64_bits(const char *digits, size_t n, bool negative)
 
 static void make_reals_of_long_integers(char *text, size_t nbytes)
 {
+    static const char exponent[] = {'e', '0', '3'};
     bool in_string = false;
     for (size_t i = 0; i < nbytes; i++) {
         if (text[i] == '"')
@@ -39,12 +46,13 @@ static void make_reals_of_long_integers(char *text, size_t nbytes)
         size_t first = i;
         while (i < nbytes && is_digit(text[i]))
             i++;
-        bool is_integer = i == nbytes || !memchr(".eE", text[i], 3);
+        bool is_integer = i == nbytes || !is_real_mark(text[i]);
         if (is_integer &&
             !fits_64_bits(text + first, i - first, first > 0 && text[first - 1] == '-'))
-            memcpy(text + i - 3, "e03", 3);
+            memcpy(text + i - sizeof exponent, exponent, sizeof exponent);
         /* Digits of a fraction or an exponent are no integer. */
-        while (!is_integer && i < nbytes && (is_digit(text[i]) || memchr(".eE+-", text[i], 5)))
+        while (!is_integer && i < nbytes &&
+               (is_digit(text[i]) || is_real_mark(text[i]) || text[i] == '+' || text[i] == '-'))
             i++;
         i--;
     }
