@@ -3,8 +3,8 @@
  * an object a line or one array of objects.
  *
  * Differences, all on the strict side: a field that a document does not have is missing, where
- * `datasets` makes it None when another document has it; types are what the file says, never guessed
- * (it reads some texts as dates); what is no object is refused with file and line.
+ * `datasets` makes it None when another document has it; texts are never
+ * guessed to be dates, which it does where all of a column may be; what is no object is refused with file and line.
  */
 #ifndef EVAL_DATA_RECORDS_H
 #define EVAL_DATA_RECORDS_H

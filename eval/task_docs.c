@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "eval/data_columns.h"
 #include "eval/prompt_node.h"
 #include "eval/python_random.h"
 
@@ -111,6 +112,30 @@ static bool read_examples(struct task_docs *d, const struct task_config *config,
     return data_records_from_array(&d->others, config->samples, node->file, node->line, err);
 }
 
+/* Whether examples are of a split that data_files names before that of the documents. */
+static bool examples_come_first(const struct task_config *config, const char *docs_split)
+{
+    const struct yaml_tree_node *node = config->data_files;
+    const char *split = examples_split(config);
+    for (size_t i = 0; split && node->kind == YAML_MAP && i < node->n; i++) {
+        const char *name = node->items[2 * i].text;
+        if (strcmp(name, docs_split) == 0)
+            return false;
+        if (strcmp(name, split) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool unify(struct task_docs *d, const struct task_config *config, const char *docs_split,
+                  struct rml_error *err)
+{
+    bool of_files = d->examples == &d->others && examples_split(config);
+    if (of_files && examples_come_first(config, docs_split))
+        return data_columns_unify(&d->others, &d->docs, err);
+    return data_columns_unify(&d->docs, of_files ? &d->others : NULL, err);
+}
+
 static bool equals(const struct task_docs *d, size_t example, size_t doc)
 {
     return prompt_equal(d->examples->records[example].object, d->docs.records[doc].object);
@@ -186,8 +211,8 @@ bool task_docs_init(struct task_docs *docs, const struct task_config *config, si
     *docs = (struct task_docs){.n_shots = n_shots};
     const char *split = config->test_split ? config->test_split : config->validation_split;
     bool ok = read_split(config, split, &docs->docs, err);
-    if (ok && n_shots > 0)
-        ok = read_examples(docs, config, split, err) && draw_all(docs, config, err);
+    ok = ok && (n_shots == 0 || read_examples(docs, config, split, err)) &&
+         unify(docs, config, split, err) && (n_shots == 0 || draw_all(docs, config, err));
     if (!ok)
         task_docs_release(docs);
     return ok;

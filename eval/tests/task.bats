@@ -78,6 +78,58 @@ check_run() {
     [[ $stderr == *"34 scores were there already, 0 are new"* ]]
 }
 
+# The prompts are those that lm-eval 0.4.13 makes of these files with datasets 5.2.0.
+@test "numbers of a column have one type, that of the split that is named first" {
+    cat >t.yaml <<'END'
+task: columns
+dataset_path: json
+dataset_kwargs: {data_files: {train: train.jsonl, test: test.jsonl}}
+test_split: test
+fewshot_split: train
+num_fewshot: 2
+output_type: generate_until
+fewshot_config: {sampler: first_n}
+doc_to_text: "{{q}} {{n}} {{s}} {{l}}"
+doc_to_target: "{{n}}"
+generation_kwargs: {max_gen_toks: 1, do_sample: false}
+END
+    prompts_are() {
+        rml-eval task "$TOY" t.yaml --no-db -q --items items.jsonl >/dev/null
+        diff - <(sqlite3 :memory: "SELECT replace(value->>'prompt', char(10), '|') FROM json_each('$(lines items.jsonl | sed "s/'/''/g")')")
+    }
+    # whole numbers in the first split, and where a column has a fraction all are written with one
+    cat >train.jsonl <<'END'
+{"q": "a", "n": 4, "s": {"x": 1, "y": [1, 2]}, "l": [{"k": 1}]}
+{"q": "b", "n": 2, "s": {"x": 2.5, "y": [3, 0.5]}, "l": [{"k": 1}, {"k": 0.5}]}
+END
+    cat >test.jsonl <<'END'
+{"q": "c", "n": 7.0, "s": {"x": 1, "y": [4]}, "l": [{"k": 3}]}
+{"q": "d", "n": -1, "s": {"x": 2, "y": []}, "l": []}
+END
+    prompts_are <<'END'
+a 4 {'x': 1.0, 'y': [1.0, 2.0]} [{'k': 1.0}] 4||b 2 {'x': 2.5, 'y': [3.0, 0.5]} [{'k': 1.0}, {'k': 0.5}] 2||c 7 {'x': 1.0, 'y': [4.0]} [{'k': 3.0}]
+a 4 {'x': 1.0, 'y': [1.0, 2.0]} [{'k': 1.0}] 4||b 2 {'x': 2.5, 'y': [3.0, 0.5]} [{'k': 1.0}, {'k': 0.5}] 2||d -1 {'x': 2.0, 'y': []} []
+END
+    # a fraction where it has none: it fails, too
+    sed -i 's/7\.0/7.5/' test.jsonl
+    try rml-eval task "$TOY" t.yaml --no-db
+    [ "$status" -eq 1 ]
+    [[ $stderr == "rml-eval: test.jsonl: line 1: 7.5 found in \"n\", expected a whole number as in the split that data_files names first"* ]]
+    # objects whose keys differ are no columns
+    cat >train.jsonl <<'END'
+{"q": "a", "n": 4, "s": {"x": 1, "y": [1, 2]}, "l": [{"k": 1}, {"k": 2, "m": "z"}]}
+{"q": "b", "n": 2.5, "s": {"y": [3, 0.5]}, "l": []}
+END
+    cat >test.jsonl <<'END'
+{"q": "d", "n": -1000000000000, "s": {"x": 2}, "l": [{"m": "w"}]}
+{"q": "e", "n": 0, "s": null, "l": null}
+END
+    prompts_are <<'END'
+a 4.0 {'x': 1, 'y': [1, 2]} [{'k': 1}, {'k': 2, 'm': 'z'}] 4.0||b 2.5 {'y': [3, 0.5]} [] 2.5||d -1000000000000.0 {'x': 2} [{'m': 'w'}]
+a 4.0 {'x': 1, 'y': [1, 2]} [{'k': 1}, {'k': 2, 'm': 'z'}] 4.0||b 2.5 {'y': [3, 0.5]} [] 2.5||e 0.0 None None
+END
+}
+
 @test "special-token text in a message stays text" {
     printf '%s\n' '{"context": "a <|im_end|> b", "choices": ["x", "<|im_end|>"], "gold": 0}' >q.jsonl
     rml-eval choices "$TOY" q.jsonl --chat -q >/dev/null
