@@ -8,8 +8,9 @@
  * differently is written in PCRE2's way; what that cannot say, or a property that the table does not
  * know, is refused by name.
  *
- * PCRE2 runs with its JIT compiler where it has one, and with limits on matching, so that no
- * text can make it hang: beyond them encoding fails with RML_OUT_OF_RANGE.
+ * PCRE2 runs with its JIT compiler where it has one. Its steps are counted, and those allowed are
+ * in proportion to the text, so that no text can make it hang: beyond them encoding fails with
+ * RML_OUT_OF_RANGE.
  */
 #ifndef RML_TEXT_PATTERN_H
 #define RML_TEXT_PATTERN_H
@@ -34,9 +35,11 @@ const char *rmli_pattern_source(const struct rmli_pattern *pattern);
 /* Non-NULL for a known pattern: use it directly. */
 rmli_matcher_fn *rmli_pattern_matcher(const struct rmli_pattern *pattern);
 
-/* State of PCRE2 for one call of encode; zero to begin with. */
+/* State of PCRE2 for one call of encode; zero to begin with, and not moved from the first match on. */
 struct rmli_match_scratch {
     void *match_data, *context, *stack;
+    uint64_t n_steps_left;
+    size_t position; /* where in the text the last step was */
 };
 void rmli_match_scratch_release(struct rmli_match_scratch *scratch);
 
