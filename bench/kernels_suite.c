@@ -297,6 +297,7 @@ const struct bench_suite bench_kernels_suite = {
            "  rml-bench kernels --op matmul_i8 --isa avx2,avx512",
     .work_version = 1,
     .has_roof = true,
+    .has_isas = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

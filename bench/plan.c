@@ -178,6 +178,8 @@ void bench_spec_describe_pair(const struct bench_spec *base, const struct bench_
     if (b->n_batch > 1 || h->n_batch > 1)
         put_count(out, "batch", b->n_batch, h->n_batch);
     put_count(out, "threads", b->threads, h->threads);
+    if (head->suite->has_isas && b->isa && h->isa)
+        put_words(out, ", ", b->isa, h->isa);
     fclose(out);
     text[nbytes - 1] = 0;
 }

@@ -164,6 +164,7 @@ const struct bench_suite bench_roof_suite = {
            "  rml-bench roof --threads 1,2",
     .work_version = 1,
     .takes_threads = true,
+    .has_isas = true,
     .options = options,
     .parse = parse,
     .settings_nbytes = sizeof(struct settings),

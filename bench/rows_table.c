@@ -58,11 +58,13 @@ static void put_count(struct cli_table *table, int64_t n)
 }
 
 /* With the checkpoint's name in place of "checkpoint", and the numbers of tokens and sequences,
- * where the case has some of its own. (rml-results history finds a case by this.) */
+ * where the case has some of its own. (rml-results history finds a case by this.) A tokenizer alone is
+ * no checkpoint: its cases have its hash in their key, and no name that would stay. */
 static void put_name(struct cli_table *table, const struct bench_row *row)
 {
     const struct store_case *c = &row->what;
-    const char *path = row->spec->checkpoint, *slash_in_name = strchr(c->name, '/');
+    const char *path = row->spec->model_sha256 ? row->spec->checkpoint : NULL;
+    const char *slash_in_name = strchr(c->name, '/');
     const char *rest = slash_in_name ? slash_in_name + 1 : c->name;
     long long n = c->n_prompt > 0 ? c->n_prompt : c->n_gen;
     char length[32] = "", batch[32] = "";
@@ -101,16 +103,18 @@ static void put_latency(struct cli_table *table, const struct bench_row *row)
 
 struct cli_table *bench_rows_table(const struct bench_session *session)
 {
-    bool weights = false, tokens = false;
+    bool weights = false, tokens = false, isas = false;
     for (size_t i = 0; i < session->n_rows; i++) {
+        isas = isas || session->rows[i]->spec->suite->has_isas;
         weights = weights || session->rows[i]->what.weight_dtype;
         tokens = tokens || !isnan(session->rows[i]->itl_p50_ns);
     }
     char headings[256];
     snprintf(headings, sizeof headings,
-             "<case|%s<kv|>depth|>threads|>median [95 %%]|%s>token/s|>GB/s|>GFLOP/s|>%% roof|"
+             "<case|%s<kv|>depth|>threads|%s>median [95 %%]|%s>token/s|>GB/s|>GFLOP/s|>%% roof|"
              ">KV MB|>RSS MB|<status",
-             weights ? "<weights|<arith|" : "", tokens ? ">token p50 p99 ms|" : "");
+             weights ? "<weights|<arith|" : "", isas ? "<isa|" : "",
+             tokens ? ">token p50 p99 ms|" : "");
     struct cli_table *table = cli_table_create(headings);
     for (size_t i = 0; i < session->n_rows; i++) {
         const struct bench_row *row = session->rows[i];
@@ -123,6 +127,8 @@ struct cli_table *bench_rows_table(const struct bench_session *session)
         put_kv(table, c);
         put_count(table, c->n_depth);
         put_count(table, c->threads);
+        if (isas)
+            put_text(table, c->isa);
         put_time(table, &row->stats);
         if (tokens)
             put_latency(table, row);

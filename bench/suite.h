@@ -67,6 +67,7 @@ struct bench_suite {
     bool takes_threads;   /* has --threads */
     bool has_roof;        /* its bytes and operations are those of kernels: has --roof */
     bool has_profile;     /* has --profile: its cases can be profiled */
+    bool has_isas;        /* one of its dimensions is the instruction set: cases are told by it */
 
     /* Dimensions of its own: keys from CLI_OWN_KEY. The parser's state->input is
      * *settings [settings_nbytes], all zero at first; what stays zero is the default. It sees

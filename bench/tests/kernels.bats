@@ -33,6 +33,17 @@ json() { sqlite3 :memory: "SELECT $2 FROM (SELECT CAST(readfile('$1') AS TEXT) A
         FROM v_chart AS c JOIN roof ON roof.isa = c.isa JOIN got ON key = case_key WHERE suite = 'kernels'")" -eq 1 ]
 }
 
+@test "the table and the plan tell instruction sets apart" {
+    rml-bench kernels --op add --isa ref,avx512,neon --plan >plan
+    for isa in ref avx512 neon; do
+        [ "$(grep -c "^kernels/add .*, $isa " plan)" -eq 1 ]
+    done
+    rml-bench kernels --op add --isa ref,neon --no-db >table 2>/dev/null
+    # the columns of case and isa, which stand to the left
+    isa=$(head -n 1 table | grep -bo isa | cut -d: -f1)
+    [ "$(cut -c $((isa + 1))-$((isa + 4)) table | tr -d ' ' | tr '\n' ' ')" = 'isa ref neon ' ]
+}
+
 @test "a bad command line exits 2" {
     for args in '--op nosuch' '--op add,add' '--isa x86' '--isa ref,ref' '--vectors 0' '--threads 2' extra; do
         # shellcheck disable=SC2086 # words
