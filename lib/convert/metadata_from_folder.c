@@ -209,7 +209,9 @@ bool rmli_conversion_folder_metadata(const struct rml_conversion *c, struct rmli
     free(name);
     if ((config->activation == RML_GELU_TANH) != gemma)
         refuse(&k, c, "an activation of its own");
-    if (strcmp(k.architecture, "llama") == 0)
+    /* The converter writes it for llama alone; where there are no tokens to be counted, llama.cpp
+     * needs it of every architecture. */
+    if (strcmp(k.architecture, "llama") == 0 || !c->has_tokenizer)
         add_u32(&k, "vocab_size", config->n_vocab);
     add_u32(&k, "block_count", config->n_layer);
     add_u32(&k, "context_length", config->n_context);

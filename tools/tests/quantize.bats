@@ -278,6 +278,11 @@ types() {
     try quantize "$FIXTURES/llama/hf" out.gguf --type f16
     [ $status = 0 ]
     [[ $stderr == *"no tokenizer in it, so the output has none either"* ]]
+    # llama.cpp counts tokens by it where there are none (llama-vocab.cpp); config.json says 64
+    quantize "$FIXTURES/qwen2/hf" qwen2.gguf --type f16 >/dev/null 2>&1
+    rml-inspect qwen2.gguf --json --metadata >inspected.json
+    [ "$(sql "select json_extract(value, '\$.value') from json_each(readfile('inspected.json'), '\$.metadata')
+              where json_extract(value, '\$.key') = 'qwen2.vocab_size'")" = 64 ]
     try quantize "$FIXTURES/llama-text/hf-text" text.gguf --type f16
     [ $status = 0 ]
     [ -z "$stderr" ]
