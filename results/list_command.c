@@ -23,9 +23,10 @@ static const char runs_sql[] =
     "'')"
     "   AS t FROM eval AS e LEFT JOIN model AS m ON m.id = e.model_id WHERE e.run_id = u.id"
     "   ORDER BY e.id)),"
-    "  (SELECT group_concat(suite, ', ') FROM (SELECT c.suite FROM result AS r"
-    "   JOIN bench_case AS c ON c.id = r.bench_case_id WHERE r.run_id = u.id GROUP BY c.suite "
-    "ORDER BY min(r.id))),"
+    "  (SELECT group_concat(t, ', ') FROM (SELECT c.suite || coalesce(' ' || m.file_name, '') AS t"
+    "   FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id"
+    "   LEFT JOIN model AS m ON m.id = c.model_id WHERE r.run_id = u.id GROUP BY t"
+    "   ORDER BY min(r.id))),"
     "  (SELECT group_concat(name, ', ') FROM (SELECT g.name FROM golden AS g"
     "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id))),"
     "  (SELECT group_concat(file_name, ', ') FROM (SELECT m.file_name FROM run_model AS l"
@@ -74,7 +75,7 @@ static void cell_count(struct cli_table *table, const struct query *q, int colum
         cli_table_cell(table, "%" PRId64, (int64_t)sqlite3_column_int64(q->stmt, column));
 }
 
-/* What it is of: tasks and their models, suites, goldens, checkpoints, else the command's words; a
+/* What it is of: tasks or suites and their models, goldens, checkpoints, else the command's words; a
  * table is no place for all of many. */
 static void cell_what(struct cli_table *table, const char *what)
 {
