@@ -189,7 +189,7 @@ void bench_spec_describe(const struct bench_spec *spec, char *text, size_t nbyte
     bench_spec_describe_pair(spec, spec, text, nbytes);
 }
 
-bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],
+bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, bool profile, char hex[65],
                        struct rml_error *err)
 {
     char *text = NULL;
@@ -201,7 +201,7 @@ bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],
         ok = key && fprintf(out, "%s\n", key) > 0;
         free(key);
     }
-    ok = ok && fprintf(out, "reps=%d\n", n_reps) > 0;
+    ok = ok && fprintf(out, "reps=%d\n%s", n_reps, profile ? "profile\n" : "") > 0;
     ok = out && fclose(out) == 0 && ok;
     ok = ok ? rmli_sha256_bytes(text, nbytes, hex, err) : no_memory(err);
     free(text);

@@ -82,8 +82,9 @@ void bench_spec_describe(const struct bench_spec *spec, char *text, size_t nbyte
 void bench_spec_describe_pair(const struct bench_spec *base, const struct bench_spec *head,
                               char *text, size_t nbytes);
 
-/* The same plan has the same hash: keys of its cases in order, and the number of repetitions. */
-bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, char hex[65],
+/* The same plan has the same hash: keys of its cases in order, the number of repetitions, and
+ * whether operations are profiled. */
+bool bench_plan_sha256(const struct bench_plan *plan, int n_reps, bool profile, char hex[65],
                        struct rml_error *err);
 
 /* ---- For a child ------------------------------------------------------------------------- */

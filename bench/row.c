@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "tools/cli/build_info.h"
+#include "tools/cli/json_out.h"
+
+#define PROFILE_PREFIX "profile."
 
 static void clear_figures(struct bench_row *row)
 {
@@ -141,6 +144,28 @@ bool bench_row_take_samples(struct bench_row *row, struct bench_samples *samples
     return true;
 }
 
+/* The profile that the counters were made from (take_profile); NULL when there was none. */
+static json_t *recall_profile(const struct store_result *r)
+{
+    json_t *profile = NULL;
+    for (size_t i = 0; i < r->n_counters; i++) {
+        size_t n_prefix = strlen(PROFILE_PREFIX);
+        if (strncmp(r->counters[i].metric, PROFILE_PREFIX, n_prefix) != 0)
+            continue;
+        const char *name = r->counters[i].metric + n_prefix, *kind = strrchr(name, '.');
+        char operation[64];
+        if (!kind)
+            continue;
+        snprintf(operation, sizeof operation, "%.*s", (int)(kind - name), name);
+        profile = profile ? profile : json_object();
+        json_t *times = json_object_get(profile, operation);
+        if (!times && json_object_set_new(profile, operation, times = json_object()) != 0)
+            continue;
+        json_object_set_new(times, kind + 1, cli_json_real(r->counters[i].value));
+    }
+    return profile;
+}
+
 bool bench_row_recall(struct bench_row *row, const struct store_result *r, struct rml_error *err)
 {
     struct bench_samples samples = {
@@ -158,6 +183,7 @@ bool bench_row_recall(struct bench_row *row, const struct store_result *r, struc
     }
     memcpy(samples.samples, r->samples, r->n_samples * sizeof *samples.samples);
     memcpy(samples.token_times, r->token_times, r->n_token_times * sizeof *samples.token_times);
+    row->profile = recall_profile(r);
     row->result.items_per_iter = r->items_per_iter;
     row->result.bytes_per_iter = r->bytes_per_iter;
     row->result.flops_per_iter = r->flops_per_iter;
@@ -192,7 +218,7 @@ static bool take_profile(struct bench_row *row, json_t *profile, struct rml_erro
     {
         static const char *const kinds[] = {"wall_ns", "wait_ns"};
         for (size_t k = 0; k < 2; k++, i++) {
-            snprintf(row->counter_names[i], sizeof row->counter_names[i], "profile.%s.%s",
+            snprintf(row->counter_names[i], sizeof row->counter_names[i], PROFILE_PREFIX "%s.%s",
                      operation, kinds[k]);
             row->counters[i] = (struct store_counter){
                 .metric = row->counter_names[i],

@@ -312,7 +312,8 @@ static int run_plan(struct sweep *sweep, const struct cli_options *options,
     bench_tell_skipped(plan);
     if (!bench_outputs_open(&sweep->outputs, &err))
         return cli_error(&err);
-    if (!bench_session_begin(&session, options, plan, sweep->n_reps, sweep->resume, &err)) {
+    if (!bench_session_begin(&session, options, plan, sweep->n_reps, sweep->profile, sweep->resume,
+                             &err)) {
         bench_outputs_abandon(&sweep->outputs);
         return cli_error(&err);
     }

@@ -453,8 +453,8 @@ int64_t store_add_verdict(struct store *store, int64_t run_id, const struct stor
 
 /* A result as it was stored; what the members of `result` point to belongs to it. */
 struct store_loaded_result {
-    struct store_result result; /* without counters */
-    void *memory[5];
+    struct store_result result;
+    void *memory[7];
 };
 
 /* The result of a case (store_case_key) that the run has, without an arm. *found: whether there is

@@ -2,6 +2,7 @@
  * Results read back: what a run that is gone on with has measured already.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static bool read_result(struct store *store, int64_t run_id, const char *case_ke
                " r.items_per_iter, r.bytes_per_iter, r.flops_per_iter, r.rss_bytes, r.kv_bytes,"
                " r.output_sha256, r.max_abs_error, r.tolerance,"
                " (SELECT count(*) FROM sample WHERE result_id = r.id),"
-               " (SELECT count(*) FROM token_time WHERE result_id = r.id)"
+               " (SELECT count(*) FROM token_time WHERE result_id = r.id),"
+               " (SELECT count(*) FROM counter WHERE result_id = r.id AND rep = -1)"
                " FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id"
                " WHERE r.run_id = ? AND c.case_key = ? AND r.arm IS NULL ORDER BY r.id LIMIT 1");
     query_int(&q, run_id);
@@ -84,6 +86,7 @@ static bool read_result(struct store *store, int64_t run_id, const char *case_ke
             .tolerance = real_at(s, 13, 0),
             .n_samples = (size_t)sqlite3_column_int64(s, 14),
             .n_token_times = (size_t)sqlite3_column_int64(s, 15),
+            .n_counters = (size_t)sqlite3_column_int64(s, 16),
         };
     }
     return query_release(&q, "reading a result", err) && (ok || no_memory(store, err));
@@ -141,6 +144,33 @@ static bool read_token_times(struct store *store, int64_t id, struct store_loade
     return query_release(&q, "reading token times", err);
 }
 
+/* In the order in which they were stored; of all repetitions together. */
+static bool read_counters(struct store *store, int64_t id, struct store_loaded_result *loaded,
+                          struct rml_error *err)
+{
+    size_t n = loaded->result.n_counters, i = 0, nbytes = 0;
+    char *names = NULL;
+    struct store_counter *counters = loaded->memory[5] = calloc(n + 1, sizeof *counters);
+    FILE *text = open_memstream(&names, &nbytes);
+    bool ok = counters && text;
+    struct query q;
+    query_init(&q, store,
+               "SELECT metric, value FROM counter WHERE result_id = ? AND rep = -1 ORDER BY id");
+    query_int(&q, id);
+    for (; ok && i < n && query_step(&q); i++) {
+        counters[i].value = real_at(q.stmt, 1, NAN);
+        ok = fprintf(text, "%s%c", (const char *)sqlite3_column_text(q.stmt, 0), 0) > 0;
+    }
+    ok = (!text || fclose(text) == 0) && ok;
+    loaded->memory[6] = names; /* where it is, is known only now */
+    const char *metric = names;
+    for (size_t c = 0; ok && c < i; c++, metric += strlen(metric) + 1)
+        counters[c].metric = metric;
+    loaded->result.counters = counters;
+    loaded->result.n_counters = i;
+    return query_release(&q, "reading a result", err) && (ok || no_memory(store, err));
+}
+
 bool store_find_result(struct store *store, int64_t run_id, const char *case_key,
                        struct store_loaded_result *loaded, bool *found, struct rml_error *err)
 {
@@ -151,7 +181,8 @@ bool store_find_result(struct store *store, int64_t run_id, const char *case_key
     int64_t id;
     if (read_result(store, run_id, case_key, loaded, &id, err) &&
         (id == 0 ||
-         (read_samples(store, id, loaded, err) && read_token_times(store, id, loaded, err)))) {
+         (read_samples(store, id, loaded, err) && read_token_times(store, id, loaded, err) &&
+          read_counters(store, id, loaded, err)))) {
         *found = id > 0;
         return true;
     }

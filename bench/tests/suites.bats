@@ -66,6 +66,8 @@ query() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
 
 @test "tokenizer: ids and bytes are those of rml-tokenize, for any number of threads" {
     printf 'The quick brown fox, 12345 times: caf\303\251 \360\237\230\200\n' >text
+    rml-bench tokenizer "$FIXTURES/llama-text/hf-text" --text text --db t.db -t 1 >table
+    rml-results history "$(awk 'NR == 2 { print $1 }' table)" --db t.db | grep -q ' tokenizer/encode '
     rml-bench tokenizer "$FIXTURES/llama-text/hf-text" --text text --json --no-db -t 1 >out.json
     rml-tokenize --no-special "$FIXTURES/llama-text/hf-text" <text >ids
     ids=$(for id in $(<ids); do printf '\\x%02x\\x%02x\\x%02x\\x%02x' $((id & 255)) $((id >> 8 & 255)) $((id >> 16 & 255)) $((id >> 24)); done)
@@ -103,6 +105,7 @@ query() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
     [ "$(rows profile.json "(SELECT group_concat(key) FROM json_each(r, '\$.profile_ns'))" | sort -u)" = \
         embed,norm,qkv,rope_store,attention,attention_out,gate_up,activation,down,head,other ]
     [ "$(query p.db "SELECT count(*) FROM counter WHERE metric LIKE 'profile.%.wall_ns' AND value > 0 AND rep = -1")" -eq 22 ]
+    rml-results list --db p.db | grep -q ' decoder model.gguf ' 
     rml-bench decoder "$FIXTURES/olmoe/model.gguf" --prompt 4 --gen 0 -t 1 --no-db --profile >table
     grep -q '^route ' table
     grep -q '^combine ' table

@@ -168,6 +168,23 @@ END
     [ "$(query r.db "SELECT count(*) FROM run")" -eq 3 ]
 }
 
+@test "--resume: what was profiled is told again, and other profiling is another run" {
+    words=(decoder --shape tinyllama-2-layers --weights q4_0 --prompt 1 --gen 0 --batch 1,2 -t 1 --db r.db)
+    rml-bench "${words[@]}" --profile --json >whole.json
+    # as it would be had it been killed in the second case
+    query r.db "UPDATE run SET state = 'running', end_ns = NULL, exit_code = NULL, pid = 1, boot_id = 'another';
+        PRAGMA foreign_keys = ON; DELETE FROM result WHERE id = 2"
+    rml-bench "${words[@]}" --profile --resume --json >out.json 2>err
+    grep -q 'resumed run 1, cases that it had already: 1' err
+    [ -n "$(json whole.json "json_extract(doc, '\$.rows[0].profile_ns.qkv.wall_ns')")" ]
+    [ "$(json whole.json "json_extract(doc, '\$.rows[0].profile_ns')")" = "$(json out.json "json_extract(doc, '\$.rows[0].profile_ns')")" ]
+    [ -n "$(json out.json "json_extract(doc, '\$.rows[1].profile_ns.qkv.wall_ns')")" ]
+    query r.db "UPDATE run SET state = 'running', end_ns = NULL, exit_code = NULL, pid = 1, boot_id = 'another'"
+    rml-bench "${words[@]}" --resume --json >out.json 2>err
+    ! grep -q resumed err
+    [ "$(query r.db "SELECT count(*) FROM run")" -eq 2 ]
+}
+
 @test "killed at random moments and resumed: no sample lost, no case doubled" {
     "$BATS_TEST_DIRNAME"/kill_and_resume 10
 }

@@ -82,19 +82,22 @@ Test(plan, a_document_that_is_no_spec_is_refused)
     bench_plan_release(&plan);
 }
 
-Test(plan, the_hash_is_of_cases_and_repetitions)
+Test(plan, the_hash_is_of_cases_repetitions_and_profile)
 {
     struct bench_plan one = {0}, other = {0};
     struct rml_error err = RML_ERROR_INIT;
     char a[65], b[65];
     example(&one);
     struct bench_spec *spec = example(&other);
-    cr_assert(bench_plan_sha256(&one, 21, a, &err) && bench_plan_sha256(&other, 21, b, &err));
+    cr_assert(bench_plan_sha256(&one, 21, false, a, &err) &&
+              bench_plan_sha256(&other, 21, false, b, &err));
     cr_expect_str_eq(a, b);
-    cr_assert(bench_plan_sha256(&other, 22, b, &err));
+    cr_assert(bench_plan_sha256(&other, 22, false, b, &err));
+    cr_expect(strcmp(a, b) != 0);
+    cr_assert(bench_plan_sha256(&other, 21, true, b, &err));
     cr_expect(strcmp(a, b) != 0);
     spec->what.n_depth++;
-    cr_assert(bench_plan_sha256(&other, 21, b, &err));
+    cr_assert(bench_plan_sha256(&other, 21, false, b, &err));
     cr_expect(strcmp(a, b) != 0);
     bench_plan_release(&one);
     bench_plan_release(&other);
