@@ -4,12 +4,25 @@
 #include "results/store_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Failures -------------------------------------------------------------- */
+
+/* Why no file can be made in the folder of path. SQLite, refused a new database, tries to read it
+ * and then only knows that there is none. */
+static const char *why_nothing_is_made_beside(const char *path)
+{
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash && (size_t)(slash - path) < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return strerror(access(folder, W_OK) == 0 ? ENOENT : errno);
+}
 
 bool store_fail(struct store *store, const char *doing, struct rml_error *err)
 {
@@ -40,6 +53,8 @@ bool store_fail(struct store *store, const char *doing, struct rml_error *err)
                                               : "cannot be read or written";
         if (sqlite3_system_errno(store->db) == ENOSPC)
             what = no_space;
+        else if (sqlite3_system_errno(store->db) == ENOENT)
+            cause = why_nothing_is_made_beside(store->path);
         else if (sqlite3_system_errno(store->db))
             cause = strerror(sqlite3_system_errno(store->db));
         break;

@@ -106,6 +106,9 @@ R=aaaaaaaa-0000-4000-8000-00000000000
             [[ $stderr == "rml-bench: small/$db.db: "*'no space left on the disk'* ]] || [ $kind = read-only ]
         done
     done
+    try rml-bench attention --kv f32 --depth 8 --db small/newer.db
+    [ "$status" -eq 1 ] && [ "$(wc -l <stderr.txt)" -eq 1 ]
+    [[ $stderr == "rml-bench: small/newer.db: "*': Read-only file system while '* ]]
     mkdir copy && cp small/log.db small/log.db-wal copy/ # as the message says
     rml-results list --db copy/log.db | grep -q logged
 }
