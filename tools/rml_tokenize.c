@@ -225,7 +225,11 @@ static bool do_one(const struct tokenize_job *job, const struct arguments *args,
     rml_bytes_release(&input);
     rml_bytes_release(&text);
     rml_ids_release(&ids);
-    return ok;
+    if (ok || err->file[0])
+        return ok;
+    const struct rml_error why = *err; /* of the library, which knows no source */
+    rml_error_clear(err);
+    return rmli_fail(err, why.code, job->source, why.offset, "%s", why.message);
 }
 
 /* ---- The command line -------------------------------------------------------------- */

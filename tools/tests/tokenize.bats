@@ -177,6 +177,9 @@ END
     try rml-tokenize tokenizer.json --decode $'1 2\n3 x4'
     [ "$status" -eq 1 ]
     [ "$stderr" = "rml-tokenize: TEXT: line 2: 'x4' found, expected an id" ]
+    try rml-tokenize tokenizer.json --decode <<<100000
+    [ "$status" -eq 1 ]
+    [[ $stderr == "rml-tokenize: standard input: id 100000 is not in the vocabulary, expected "* ]]
 }
 
 @test "the error document" {
