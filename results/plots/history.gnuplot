@@ -21,10 +21,17 @@ do for [i = 1:n_panels] {
     pad = span > 0 ? span * 0.03 : 43200
     set xrange [X_min - pad:X_max + pad]
     x_format = span > 200000 ? "%Y-%m-%d" : span > 1800 ? "%m-%d %H:%M" : "%m-%d %H:%M:%S"
-    set format x x_format time
-    # Seconds are the finest that a tick says: below six of them there is one tick.
-    if (span >= 6) { set xtics X_min, span / 6, X_max - span / 12 time } \
-    else { set xtics (strftime(x_format, X_min) X_min) }
+    # At whole days, minutes or seconds, whichever is the finest that a tick says; at most six of
+    # them, each put by hand: gnuplot would round the steps of a time axis, some of them more than
+    # others. Below six seconds there is one.
+    unit = span > 200000 ? 86400 : span > 1800 ? 60 : 1
+    step = ceil(span / 6.0 / unit) * unit
+    tick = span >= 6 ? ceil(X_min / real(unit)) * unit : X_min
+    set xtics (strftime(x_format, tick) tick)
+    while (span >= 6 && tick + step < X_max - span / 12) {
+        tick = tick + step
+        set xtics add (strftime(x_format, tick) tick)
+    }
     set format y "%g"
     if (n_dirty > 0 && n_clean > 0) { set key top right horizontal samplen 1 } else { unset key }
     # A lone run has no ribbon, but an interval.

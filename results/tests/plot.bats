@@ -152,7 +152,8 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
         if [ "$apart" -le 60 ]; then
             grep -q "$(TZ=UTC date -d @$((1796017000 + 20 * apart)) +'%m-%d %H:%M:%S')" near.svg
         else
-            grep -q "$(TZ=UTC date -d @$((1796017000 + 20 * apart)) +'%m-%d %H:%M')<" near.svg
+            # ticks stand at whole minutes
+            grep -q "$(TZ=UTC date -d @$(((1796017000 + 20 * apart + 59) / 60 * 60)) +'%m-%d %H:%M')<" near.svg
         fi
     done
     rml-results report --db near1.db -o near.html 2>/dev/null
@@ -347,4 +348,18 @@ settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype
     rml-results plot peers --db ro/a.db -o x.svg
     chmod -R u+w ro
     [ -s x.svg ]
+}
+
+@test "history: the times below the axis stand apart, whatever span the runs are from" {
+    for seconds in 6 59 690 2000 90000 250000 4000000; do
+        rm -f span.db
+        copy span.db "UPDATE run SET start_ns = 1790000123000000000 + $seconds * 1000000000 *
+            (id - (SELECT min(id) FROM run)) / (SELECT max(id) - min(id) FROM run)"
+        rml-results plot history --db span.db -o span.svg 2>/dev/null
+        # of each text that is a time: its place; on one line they are at least 85 of 800 pixels apart
+        sed -n 's/.*translate(\([0-9.]*\),\([0-9.]*\)).*/\1 \2/p; s/.*<text>\([0-9-]*-[0-9][0-9][0-9 :]*\)<.*/text \1/p' span.svg |
+            awk '$1 != "text" { x = $1; y = $2 }
+                $1 == "text" { n++; if (y == last_y && (x - last_x < 85 || $0 == last)) bad = 1; last_x = x; last_y = y; last = $0 }
+                END { exit bad || n < 2 }'
+    done
 }
