@@ -41,7 +41,8 @@ void bench_skip_what_does_not_fit(struct bench_plan *plan, double available)
     for (size_t i = 0; i < plan->n_specs; i++) {
         struct bench_spec *spec = plan->specs[i];
         if (spec->memory_nbytes > available)
-            bench_spec_skip(spec, "needs about %.3g GB of memory", spec->memory_nbytes / 1e9);
+            bench_spec_skip(spec, "needs about %.3g GB of memory, %.3g GB are available",
+                            spec->memory_nbytes / 1e9, available / 1e9);
     }
 }
 

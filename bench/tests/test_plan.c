@@ -114,7 +114,7 @@ Test(plan, what_does_not_fit_is_skipped_with_its_reason)
     cr_expect(!large->skip_reason);
     bench_skip_what_does_not_fit(&plan, 2e9);
     cr_expect(!small->skip_reason);
-    cr_expect_str_eq(large->skip_reason, "needs about 3 GB of memory");
+    cr_expect_str_eq(large->skip_reason, "needs about 3 GB of memory, 2 GB are available");
     cr_expect_str_eq(misfit->skip_reason, "no such thing as 7");
     cr_expect(bench_estimate_seconds(small, 21) > 0 && bench_estimate_seconds(large, 21) == 0);
     bench_plan_release(&plan);
