@@ -318,7 +318,6 @@ static bool prepare(struct rmli_match_scratch *scratch, struct rml_error *err)
     if (scratch->match_data)
         return true;
     scratch->context = pcre2_match_context_create(NULL);
-    scratch->stack = pcre2_jit_stack_create(64 << 10, JIT_STACK_NBYTES, NULL);
     scratch->match_data = pcre2_match_data_create(1, NULL);
     if (!scratch->context || !scratch->match_data) {
         rmli_match_scratch_release(scratch);
@@ -328,9 +327,18 @@ static bool prepare(struct rmli_match_scratch *scratch, struct rml_error *err)
     pcre2_set_heap_limit(scratch->context, HEAP_LIMIT_KB);
     pcre2_set_callout(scratch->context, count_steps, scratch);
     scratch->n_steps_left = STEPS_AT_FIRST;
-    if (scratch->stack)
-        pcre2_jit_stack_assign(scratch->context, NULL, scratch->stack);
     return true;
+}
+
+/* JIT's own stack of 32 KB is enough for nearly all texts, and mapping another costs as much as
+ * encoding a line. */
+static bool enlarge_stack(struct rmli_match_scratch *scratch)
+{
+    if (scratch->stack)
+        return false;
+    scratch->stack = pcre2_jit_stack_create(64 << 10, JIT_STACK_NBYTES, NULL);
+    pcre2_jit_stack_assign(scratch->context, NULL, scratch->stack);
+    return scratch->stack;
 }
 
 static int next_pcre2(const struct rmli_pattern *pattern, struct rmli_match_scratch *scratch,
@@ -348,6 +356,8 @@ static int next_pcre2(const struct rmli_pattern *pattern, struct rmli_match_scra
                              scratch->match_data, scratch->context);
         if (rc == PCRE2_ERROR_NOMATCH)
             return 0;
+        if (rc == PCRE2_ERROR_JIT_STACKLIMIT && enlarge_stack(scratch))
+            continue;
         if (rc < 0) {
             char message[256] = "too many steps for its length";
             if (rc != PCRE2_ERROR_CALLOUT)
