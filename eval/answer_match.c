@@ -9,8 +9,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "tools/cli/byte_input.h"
 #include "eval/python_text.h"
+#include "tools/cli/byte_input.h"
 
 struct answer_matcher {
     struct answer_rules rules;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
 #include "eval/python_text.h"
+#include "tools/cli/byte_input.h"
 
 typedef json_t *function(const json_t *value, json_t *const *args, size_t n_args,
                          struct rml_error *err);

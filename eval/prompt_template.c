@@ -9,8 +9,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
+#include "tools/cli/byte_input.h"
 
 struct evaluation {
     const json_t *document; /* NULL: no fields */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/byte_input.h"
 #include "eval/prompt_node.h"
 #include "eval/python_text.h"
+#include "tools/cli/byte_input.h"
 
 /* ---- Parts ------------------------------------------------------------------------------------ */
 

@@ -240,7 +240,7 @@ void inspect_print(const json_t *document)
 
 /* ---- Differences --------------------------------------------------------------------- */
 
-#define N_SHOWN 20 /* of a list of tensors, unless all are asked for */
+enum { N_SHOWN = 20 }; /* of a list of tensors, unless all are asked for */
 
 static void say_more(size_t n, bool each)
 {
@@ -254,8 +254,9 @@ static void print_lone(const json_t *names, const char *which, const char *check
     const json_t *name;
     json_array_foreach(names, i, name)
     {
-        if (each || i < N_SHOWN)
-            printf("only in %s (%s): %s\n", which, checkpoint, json_string_value(name));
+        if (!each && i == N_SHOWN)
+            break;
+        printf("only in %s (%s): %s\n", which, checkpoint, json_string_value(name));
     }
     say_more(json_array_size(names), each);
 }

@@ -330,7 +330,7 @@ static bool prepare(struct rmli_match_scratch *scratch, struct rml_error *err)
     return true;
 }
 
-/* JIT's own stack of 32 KB is enough for nearly all texts, and mapping another costs as much as
+/* JIT's own stack of 32 KB is enough for nearly all texts, and mapping another takes longer than
  * encoding a line. */
 static bool enlarge_stack(struct rmli_match_scratch *scratch)
 {
