@@ -82,20 +82,24 @@ static void note_pair(struct rmli_bpe *bpe, uint32_t left, uint32_t right)
 
 /* Cuts rest on symbols being made of neighbouring characters. A merge that takes a byte of
  * the fallback or the unknown token as one of its sides would break that; so would bytes
- * that only some characters have, as the unknown token then changes places with them. */
+ * that only some characters have, as the unknown token then changes places with them. A byte
+ * below 128 is a character of its own, which does without where it is a token itself: Gemma's
+ * first vocabulary has no <0x09>, as it has a token for the tabulator. */
 static bool may_cut(const struct rmli_bpe *bpe)
 {
     if (bpe->vocabulary->bytelevel)
         return false;
-    int n_bytes = 0;
-    for (int byte = 0; byte < 256; byte++)
+    int n_bytes = 0, n_missing = 0;
+    for (int byte = 0; byte < 256; byte++) {
         n_bytes += bpe->byte_ids[byte] >= 0;
-    if (bpe->byte_fallback && n_bytes != 0 && n_bytes != 256)
+        n_missing += bpe->byte_ids[byte] < 0 && !(byte < 128 && bpe->single_ids[byte] >= 0);
+    }
+    if (bpe->byte_fallback && n_bytes != 0 && n_missing != 0)
         return false;
     if (bpe->by_score)
         return true;
     /* Characters that vanish leave their neighbours side by side. */
-    if (bpe->unk_id < 0 && !(bpe->byte_fallback && n_bytes == 256))
+    if (bpe->unk_id < 0 && !(bpe->byte_fallback && n_bytes != 0))
         return false;
     for (size_t i = 0; i <= bpe->merge_mask; i++) {
         uint64_t key = bpe->merges[i].key;

@@ -193,7 +193,13 @@ def main():
             ("replace nothing", {"normalizer": part(n.Replace("", "-"))}),
             ("replace some", {"normalizer": part(n.Sequence([n.Strip(), n.Replace(Regex("l*"), "_")]))}),
             ("decode nothing", {"decoder": part(decoders.Sequence([decoders.Replace("", "."), decoders.Fuse()]))})]
-    write("fallback", trained("fallback"), more + metas)
+    # Gemma's first vocabulary: no byte for a character that is a token itself; then neither of the two.
+    fallback = trained("fallback")
+    vocab = json.loads(fallback.to_str())["model"]["vocab"]
+    tab = {("\t" if token == "<0x09>" else token): i for token, i in vocab.items()}
+    no_tab = {("<0x009>" if token == "<0x09>" else token): i for token, i in vocab.items()}
+    write("fallback", fallback, more + metas + [
+        ("tab for its byte", {"model": {"vocab": tab}}), ("tab nowhere", {"model": {"vocab": no_tab}})])
     write("unknown", trained("unknown"), more[:4] + more[5:] + metas + [("no unk", {"model": {"unk_token": None}})])
     plain, fused = {"byte_fallback": False}, {"fuse_unk": True}
     write("gaps", trained("gaps"), [
