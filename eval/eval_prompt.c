@@ -12,12 +12,22 @@
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+static const struct rml_chat_format *arg_format(struct argp_state *state, const char *name)
+{
+    const struct rml_chat_format *format = rml_chat_format_by_name(name);
+    char known[1024];
+    rml_chat_format_list(known, sizeof known);
+    if (!format)
+        argp_error(state, "--chat: '%.60s' found, expected one of: %s", name, known);
+    return format;
+}
+
 static error_t parse(struct chat_options *options, int key, char *arg, struct argp_state *state)
 {
     switch (key) {
     case CHAT_KEY_CHAT:
         options->is_chat = true;
-        options->format_name = arg;
+        options->chosen = arg ? arg_format(state, arg) : NULL;
         return 0;
     case CHAT_KEY_SYSTEM: {
         json_t *text = json_string(arg); /* which has to be UTF-8 */
@@ -53,13 +63,10 @@ bool chat_options_settle(struct chat_options *options, const struct eval_engine 
 {
     if (!options->is_chat)
         return true;
+    const char *chat_template = rml_tokenizer_chat_template(engine->tokenizer);
     options->format =
-        options->format_name
-            ? rml_chat_format_by_name(options->format_name)
-            : rml_chat_format_of_template(rml_tokenizer_chat_template(engine->tokenizer), err);
-    return options->format || rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                                        "--chat: '%s' found, expected a known chat format",
-                                        options->format_name ? options->format_name : "");
+        options->chosen ? options->chosen : rml_chat_format_of_template(chat_template, err);
+    return options->format != NULL;
 }
 
 void chat_options_add_settings(const struct chat_options *options, json_t *settings)

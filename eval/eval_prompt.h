@@ -18,7 +18,7 @@ struct eval_options;
 
 struct chat_options {
     bool is_chat;
-    const char *format_name;              /* NULL: recognised from the checkpoint's template */
+    const struct rml_chat_format *chosen; /* NULL: recognised from the checkpoint's template */
     const char *system;                   /* NULL: no system message */
     bool as_turns;                        /* few-shot examples as turns of their own */
     const struct rml_chat_format *format; /* once settled; NULL: plain text */

@@ -143,12 +143,7 @@ static void add_text(struct argp_state *state, struct record *record, const char
 static void set_chat_format(struct argp_state *state, struct record *record, const char *name)
 {
     char known[1024];
-    size_t n = 0;
-    known[0] = 0;
-    const struct rml_chat_format *format;
-    for (size_t i = 0; (format = rml_chat_format_at(i)) && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? " " : "",
-                              rml_chat_format_name(format));
+    rml_chat_format_list(known, sizeof known);
     if (!rml_chat_format_by_name(name))
         argp_error(state, "--chat-format: '%.40s' found, expected one of: %s", name, known);
     record->chat_format = name;

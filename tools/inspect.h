@@ -42,14 +42,15 @@ json_t *inspect_verify(const struct rml_checkpoint *cp, struct rml_thread_pool *
                        struct rml_error *err);
 
 /* Two checkpoints: {"equal", "config": [...], "only_a": [...], "only_b": [...], "tensors": [...],
- * "n_compared"}; see inspect_compare.c. */
+ * "n_compared"}; see inspect_compare.c. only_a, only_b: names of tensors as their checkpoint has
+ * them; of a part that alone lacks a counterpart (an expert of a stack), its GGUF name. */
 json_t *inspect_compare(const struct rml_checkpoint *a, const struct rml_checkpoint *b,
                         struct rml_thread_pool *pool, struct rml_error *err);
 
 void inspect_print(const json_t *document);
 void inspect_print_metadata(const json_t *metadata);
 void inspect_print_findings(const json_t *verification);
-/* each: lists of tensors whole, however long. */
+/* each: every tensor on a line of its own, however many. */
 void inspect_print_differences(const json_t *differences, const char *a, const char *b, bool each);
 
 /* "4.7 GB" */

@@ -216,36 +216,80 @@ static bool compare_pair(struct pair *p, const struct side *a, const struct side
 
 /* ---- All of them ----------------------------------------------------------------------- */
 
-static void add_lone(json_t *list, const struct inspect_view *view)
+/* Parts of one side that the other lacks. */
+struct lone {
+    const struct inspect_view **views; /* [n] */
+    size_t n;
+    uint64_t *nelems; /* [tensor of the checkpoint] in lone parts */
+};
+
+static bool lone_init(struct lone *lone, const struct side *side, struct rml_error *err)
 {
-    json_array_append_new(list, cli_json_text(view->tensor->name));
+    lone->views = calloc(side->views.n + 1, sizeof *lone->views);
+    lone->nelems = calloc(rml_checkpoint_n_tensors(side->cp) + 1, sizeof *lone->nelems);
+    return (lone->views && lone->nelems) ||
+           rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu tensors", side->views.n);
+}
+
+static void lone_release(struct lone *lone)
+{
+    free(lone->views);
+    free(lone->nelems);
+}
+
+static void lone_add(struct lone *lone, const struct inspect_view *view)
+{
+    lone->views[lone->n++] = view;
+    lone->nelems[view->number] += inspect_view_nelems(view);
+}
+
+/* Names: that of the tensor, once, when nothing of it has a counterpart; else those of the parts. */
+static json_t *lone_json(const struct lone *lone)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < lone->n; i++) {
+        const struct inspect_view *view = lone->views[i];
+        uint64_t *nelems = &lone->nelems[view->number], whole = 1;
+        for (int d = 0; d < view->tensor->n_dims; d++)
+            whole *= view->tensor->dims[d];
+        if (*nelems == UINT64_MAX) /* named already */
+            continue;
+        bool is_whole = *nelems == whole;
+        json_array_append_new(names, cli_json_text(is_whole ? view->tensor->name : view->name));
+        if (is_whole)
+            *nelems = UINT64_MAX;
+    }
+    return names;
 }
 
 static bool compare_views(const struct side *a, const struct side *b, float **values,
                           struct rml_thread_pool *pool, json_t *out, struct rml_error *err)
 {
-    json_t *only_a = json_array(), *only_b = json_array(), *tensors = json_array();
+    struct lone only_a = {0}, only_b = {0};
+    json_t *tensors = json_array();
     size_t i = 0, k = 0, n_compared = 0;
-    bool ok = true;
+    bool ok = lone_init(&only_a, a, err) && lone_init(&only_b, b, err);
     while (ok && (i < a->views.n || k < b->views.n)) {
         const struct inspect_view *left = i < a->views.n ? &a->views.views[i] : NULL;
         const struct inspect_view *right = k < b->views.n ? &b->views.views[k] : NULL;
-        int order = !left ? 1 : !right ? -1 : strcmp(left->name, right->name);
+        int order = !left ? 1 : !right ? -1 : inspect_name_order(left->name, right->name);
         if (order == 0) {
             struct pair p = {.a = left, .b = right, .values = values, .progress = left->name};
             ok = compare_pair(&p, a, b, pool, tensors, err);
             n_compared++;
         } else {
-            add_lone(order < 0 ? only_a : only_b, order < 0 ? left : right);
+            lone_add(order < 0 ? &only_a : &only_b, order < 0 ? left : right);
         }
         i += order <= 0;
         k += order >= 0;
     }
     cli_progress_clear();
     json_object_set_new(out, "n_compared", json_integer((json_int_t)n_compared));
-    json_object_set_new(out, "only_a", only_a);
-    json_object_set_new(out, "only_b", only_b);
+    json_object_set_new(out, "only_a", lone_json(&only_a));
+    json_object_set_new(out, "only_b", lone_json(&only_b));
     json_object_set_new(out, "tensors", tensors);
+    lone_release(&only_a);
+    lone_release(&only_b);
     return ok;
 }
 

@@ -98,6 +98,26 @@ static void add_template(json_t *out, const struct rml_tokenizer *tokenizer)
                         text && !format ? cli_json_text(err.message) : json_null());
 }
 
+static json_t *count_json(uint64_t n)
+{
+    return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
+}
+
+/* What tokenizer.json asks for beyond ids of a whole text; null when it does not. */
+static void add_batching(json_t *out, const struct rml_tokenizer *tokenizer)
+{
+    const struct rml_tokenizer_batching b = rml_tokenizer_batching(tokenizer);
+    json_t *length = b.fixed_length > 0 ? count_json(b.fixed_length) : json_null();
+    json_object_set_new(
+        out, "truncation",
+        b.truncates ? json_pack("{so sb}", "max_length", count_json(b.max_length), "applied", false)
+                    : json_null());
+    json_object_set_new(out, "padding",
+                        b.pads ? json_pack("{sO sb}", "fixed_length", length, "applied", false)
+                               : json_null());
+    json_decref(length);
+}
+
 static json_t *tokenizer_json(const struct rml_checkpoint *cp,
                               const struct rml_tokenizer *tokenizer)
 {
@@ -121,6 +141,7 @@ static json_t *tokenizer_json(const struct rml_checkpoint *cp,
         (int)rml_tokenizer_adds_bos(tokenizer), "adds_eos", (int)rml_tokenizer_adds_eos(tokenizer),
         "prefix", token_json(tokenizer, rml_tokenizer_prefix(tokenizer)), "content_sha256",
         hashed ? hex : NULL);
+    add_batching(out, tokenizer);
     add_template(out, tokenizer);
     return out;
 }

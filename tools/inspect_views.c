@@ -22,10 +22,15 @@ static bool add(struct inspect_views *views, const struct inspect_view *view, st
     return true;
 }
 
+int inspect_name_order(const char *a, const char *b)
+{
+    return strverscmp(a, b);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     const struct inspect_view *left = a, *right = b;
-    int order = strcmp(left->name, right->name);
+    int order = inspect_name_order(left->name, right->name);
     return order ? order : strcmp(left->tensor->name, right->tensor->name);
 }
 
@@ -40,7 +45,7 @@ bool inspect_views_init(struct inspect_views *views, const struct rml_checkpoint
 {
     *views = (struct inspect_views){0};
     for (size_t i = 0; i < rml_checkpoint_n_tensors(cp); i++) {
-        struct inspect_view view = {.tensor = rml_checkpoint_tensor(cp, i)};
+        struct inspect_view view = {.tensor = rml_checkpoint_tensor(cp, i), .number = i};
         if (config)
             rml_weight_name(rml_checkpoint_kind(cp), config->architecture, view.tensor->name,
                             view.name);
@@ -77,7 +82,7 @@ static bool has(const struct inspect_views *views, const char *name)
     size_t low = 0, high = views->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = strcmp(name, views->views[middle].name);
+        int order = inspect_name_order(name, views->views[middle].name);
         if (order == 0)
             return true;
         if (order < 0)
@@ -95,7 +100,8 @@ static bool add_rows(struct inspect_views *out, const struct inspect_view *whole
                      uint64_t row, uint64_t n_rows, uint64_t n_cols, bool is_vector,
                      struct rml_error *err)
 {
-    struct inspect_view part = {.tensor = whole->tensor, .first = row * n_cols};
+    struct inspect_view part = {
+        .tensor = whole->tensor, .number = whole->number, .first = row * n_cols};
     snprintf(part.name, sizeof part.name, "%s", name);
     part.dims[part.n_dims++] = n_rows;
     if (!is_vector)

@@ -66,12 +66,9 @@ static const struct rml_chat_format *arg_chat_format(struct argp_state *state, c
     const struct rml_chat_format *format = rml_chat_format_by_name(name);
     if (format)
         return format;
-    char known[800] = "";
-    size_t n = 0;
-    for (size_t i = 0; (format = rml_chat_format_at(i)) && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
-                              rml_chat_format_name(format));
-    argp_error(state, "--chat-format: '%.60s' found, expected one of %s", name, known);
+    char known[1024];
+    rml_chat_format_list(known, sizeof known);
+    argp_error(state, "--chat-format: '%.60s' found, expected one of: %s", name, known);
     return NULL;
 }
 

@@ -51,7 +51,7 @@ static bool is_separator(char c)
 static bool parse_ids(const struct tokenize_job *job, const struct rml_bytes *text,
                       struct rml_ids *ids, struct rml_error *err)
 {
-    size_t line = 1;
+    size_t line = 1, n_vocab = rml_tokenizer_n_vocab(job->tokenizer);
     for (size_t i = 0; i < text->n;) {
         line += text->data[i] == '\n';
         if (is_separator(text->data[i])) {
@@ -71,6 +71,10 @@ static bool parse_ids(const struct tokenize_job *job, const struct rml_bytes *te
             return rmli_fail(err, RML_FORMAT, job->source, -1,
                              "line %zu: '%.*s' found, expected an id", line, shown,
                              text->data + begin);
+        if ((uint64_t)id >= n_vocab)
+            return rmli_fail(err, RML_INVALID_ARGUMENT, job->source, -1,
+                             "line %zu: id %lld found, expected less than %zu", line, (long long)id,
+                             n_vocab);
         if (ids->n == ids->capacity) {
             size_t capacity = 2 * ids->capacity + 256;
             int32_t *grown = realloc(ids->ids, capacity * sizeof *grown);
@@ -158,12 +162,11 @@ static json_t *piece_json(int32_t id, const struct rml_token_info *info)
 static bool print_pieces(const struct tokenize_job *job, const struct rml_ids *ids, json_t *array,
                          struct rml_error *err)
 {
-    size_t n_vocab = rml_tokenizer_n_vocab(job->tokenizer);
     for (size_t i = 0; i < ids->n; i++) {
         struct rml_token_info info;
         if (!rml_tokenizer_token(job->tokenizer, ids->ids[i], &info))
             return rmli_fail(err, RML_INVALID_ARGUMENT, job->source, -1,
-                             "id %d found, expected less than %zu", ids->ids[i], n_vocab);
+                             "id %d found, which is not in the vocabulary", ids->ids[i]);
         if (array) {
             json_array_append_new(array, piece_json(ids->ids[i], &info));
             continue;
@@ -232,6 +235,24 @@ static bool do_one(const struct tokenize_job *job, const struct arguments *args,
     return rmli_fail(err, why.code, job->source, why.offset, "%s", why.message);
 }
 
+/* For who compares with the tokenizers package, which applies them. */
+static void tell_batching(const struct rml_tokenizer *tokenizer, const char *name)
+{
+    const struct rml_tokenizer_batching b = rml_tokenizer_batching(tokenizer);
+    char truncation[64] = "", padding[64] = "";
+    if (b.truncates)
+        snprintf(truncation, sizeof truncation, "truncation to %llu ids",
+                 (unsigned long long)b.max_length);
+    if (b.pads && b.fixed_length > 0)
+        snprintf(padding, sizeof padding, "padding to %llu ids",
+                 (unsigned long long)b.fixed_length);
+    else if (b.pads)
+        snprintf(padding, sizeof padding, "padding to the longest of a batch");
+    if (b.truncates || b.pads)
+        cli_note("%s: asks for %s%s%s, which is not applied", name, truncation,
+                 b.truncates && b.pads ? " and " : "", padding);
+}
+
 /* ---- The command line -------------------------------------------------------------- */
 
 enum {
@@ -255,7 +276,9 @@ static const struct argp_option options[] = {
     {"pieces", KEY_PIECES, NULL, 0,
      "Id, bytes and kind (normal, added, special, byte, unused), a line each", 1},
     {"pre", KEY_PRE, "NAME", 0,
-     "Pre-tokenizer of a GGUF, over what the file says (an unknown name lists the known ones)", 1},
+     "Pre-tokenizer of a GGUF of kind gpt2, over what the file says (an unknown name lists the "
+     "known ones)",
+     1},
     {0},
 };
 
@@ -310,7 +333,8 @@ static const struct argp argp = {
            "A bare tokenizer.json is used alone; a folder, with a model or without, also reads "
            "tokenizer_config.json. Bytes "
            "that are no UTF-8 are read as U+FFFD; --decode writes the tokens' bytes as they are, "
-           "in JSON as U+FFFD.\n\n"
+           "in JSON as U+FFFD. Truncation and padding that a tokenizer.json asks for are told "
+           "of (not with -q) and not applied: a text keeps all of its ids.\n\n"
            "Example: the tokens of a sentence, and a file of texts by four threads:\n\n"
            "  rml-tokenize model.gguf --pieces 'Hello, world'\n"
            "  jq .text corpus.jsonl | rml-tokenize model.gguf --jsonl --threads 4"};
@@ -331,6 +355,8 @@ int main(int argc, char **argv)
                                      .parse_special = args.parse_special};
     struct rml_thread_pool *pool = NULL;
     bool ok = tokenizer != NULL;
+    if (ok && !args.decode)
+        tell_batching(tokenizer, args.tokenizer);
     if (ok && args.jsonl) {
         pool = rml_thread_pool_create(common.threads, &err);
         ok = pool && tokenize_lines(&job, pool, args.text, &err);

@@ -69,6 +69,16 @@ END
     [ "$(of items.jsonl 1 n_tokens)" -gt 0 ]
 }
 
+@test "an unknown chat format is a usage error that names the known ones" {
+    echo '{"context": "What is text?"}' >chat.jsonl
+    for name in nope ''; do
+        status=0
+        rml-eval generate "$TOY" chat.jsonl --chat="$name" --no-db 2>.stderr || status=$?
+        [ "$status" -eq 2 ]
+        grep -q "^rml-eval generate: --chat: '$name' found, expected one of: chatml, .*, llama3, " .stderr
+    done
+}
+
 @test "batch, threads and order change no reply, seeds do" {
     for i in {1..12}; do
         printf '{"id": %d, "context": "The toy reads %.*s text %d"}\n' "$i" $((i % 5 * 20)) \

@@ -53,7 +53,8 @@ struct rml_conversion_tensor {
 };
 
 /* Reads headers only. The checkpoint is borrowed, and stays open as long as the conversion lives.
- * NULL on failure: RML_INVALID_ARGUMENT for a dtype that is none of weights, else what
+ * NULL on failure: RML_INVALID_ARGUMENT for a dtype that is none of weights or a `pre` for a
+ * vocabulary that has none, RML_UNSUPPORTED for a `pre` that is not known, else what
  * rml_model_config_read says, or of a folder what has no place in a GGUF. */
 struct rml_conversion *rml_conversion_plan(const struct rml_checkpoint *cp,
                                            const struct rml_conversion_options *options,

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "convert/folder.h"
 #include "files/gguf.h"
+#include "text/pre_names.h"
 #include "text/tokenizer.h"
 
 /* ---- Types ------------------------------------------------------------------------ */
@@ -132,7 +133,11 @@ static bool plan_gguf(struct rml_conversion *c, struct rml_error *err)
     }
     const struct rmli_gguf *gguf = rmli_checkpoint_gguf(c->cp);
     c->has_tokenizer = rmli_gguf_find(gguf, "tokenizer.ggml.tokens") != NULL;
-    return true;
+    struct rmli_gguf_string model = {"none", 4};
+    return !c->options.pre ||
+           (rmli_gguf_get_string(gguf, "tokenizer.ggml.model", &model, NULL, err) &&
+            rmli_pre_may_choose(c->options.pre, model.data, model.nbytes,
+                                rml_checkpoint_path(c->cp), err));
 }
 
 struct rml_conversion *rml_conversion_plan(const struct rml_checkpoint *cp,

@@ -99,16 +99,14 @@ static bool identify(struct vocabulary *v)
     v->bytelevel = pipeline->bytelevel;
     if (pipeline->is_unigram)
         return fail(v, RML_UNSUPPORTED, "the tokenizer's model is Unigram, expected BPE");
+    const char *model = v->bytelevel ? "gpt2" : "llama";
     const struct rmli_pre_name *name = NULL;
-    if (chosen && !(name = rmli_pre_find(chosen, strlen(chosen)))) {
-        char known[900];
-        rmli_pre_list(known, sizeof known);
-        return rmli_fail(v->err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "pre-tokenizer '%.60s' is not known, expected one of: %s", chosen, known);
-    }
-    if (!v->bytelevel)
+    if (chosen &&
+        !rmli_pre_may_choose(chosen, model, strlen(model), rml_checkpoint_path(v->c->cp), v->err))
+        return false;
+    if (!v->bytelevel || chosen)
         v->pre = chosen ? chosen : "default";
-    else if (chosen || (name = rmli_pre_identify(pipeline)))
+    else if ((name = rmli_pre_identify(pipeline)))
         v->pre = name->name;
     else
         return fail(v, RML_UNSUPPORTED,
@@ -436,5 +434,8 @@ bool rmli_conversion_check_vocabulary(struct rml_conversion *c, struct rml_error
         return false;
     v.tokenizer = c->tokenizer;
     c->has_tokenizer = c->tokenizer != NULL;
+    if (!c->tokenizer && c->options.pre)
+        return rmli_fail(err, RML_INVALID_ARGUMENT, rml_checkpoint_path(c->cp), -1,
+                         "there is no tokenizer to choose a pre-tokenizer for");
     return !c->tokenizer || identify(&v);
 }

@@ -30,7 +30,7 @@ static int peek(const struct rmli_json_cursor *c)
     return rmli_reader_remaining(&c->in) > 0 ? c->in.data[c->in.position] : -1;
 }
 
-static int peek_token(struct rmli_json_cursor *c)
+int rmli_json_peek(struct rmli_json_cursor *c)
 {
     int byte = peek(c);
     while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') {
@@ -38,6 +38,12 @@ static int peek_token(struct rmli_json_cursor *c)
         byte = peek(c);
     }
     return byte;
+}
+
+size_t rmli_json_value_offset(struct rmli_json_cursor *c)
+{
+    rmli_json_peek(c);
+    return rmli_json_offset(c);
 }
 
 static bool fail_expected(struct rmli_json_cursor *c, const char *expected)
@@ -55,7 +61,7 @@ static bool expect(struct rmli_json_cursor *c, char token)
 {
     if (c->failed)
         return false;
-    if (peek_token(c) != token) {
+    if (rmli_json_peek(c) != token) {
         char expected[] = {'\'', token, '\'', 0};
         return fail_expected(c, expected);
     }
@@ -166,7 +172,7 @@ bool rmli_json_read_string(struct rmli_json_cursor *c, struct rmli_json_string *
 {
     if (c->failed)
         return false;
-    if (peek_token(c) != '"')
+    if (rmli_json_peek(c) != '"')
         return fail_expected(c, "a string");
     s->offset = rmli_json_offset(c);
     c->in.position++;
@@ -214,7 +220,7 @@ static bool next_member(struct rmli_json_cursor *c, char close)
 {
     if (c->failed)
         return false;
-    int byte = peek_token(c);
+    int byte = rmli_json_peek(c);
     bool first = c->entered;
     c->entered = false;
     if (byte == close) {
@@ -250,7 +256,7 @@ bool rmli_json_read_u64(struct rmli_json_cursor *c, uint64_t *value)
 {
     if (c->failed)
         return false;
-    if (!is_digit(peek_token(c)))
+    if (!is_digit(rmli_json_peek(c)))
         return fail_expected(c, "an integer that is not negative");
     size_t start = rmli_json_offset(c);
     bool leading_zero = peek(c) == '0', fits = true;
@@ -312,7 +318,7 @@ static bool skip_literal(struct rmli_json_cursor *c, const char *literal)
 static bool skip_nested(struct rmli_json_cursor *c, int depth)
 {
     struct rmli_json_string ignored;
-    switch (peek_token(c)) {
+    switch (rmli_json_peek(c)) {
     case '{':
     case '[':
         if (depth >= RMLI_JSON_MAX_DEPTH)
@@ -352,5 +358,5 @@ bool rmli_json_end(struct rmli_json_cursor *c)
 {
     if (c->failed)
         return false;
-    return peek_token(c) < 0 || fail_expected(c, "the end");
+    return rmli_json_peek(c) < 0 || fail_expected(c, "the end");
 }

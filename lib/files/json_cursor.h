@@ -61,6 +61,12 @@ bool rmli_json_read_string(struct rmli_json_cursor *c, struct rmli_json_string *
 /* An integer without sign, fraction or exponent that fits 64 bits. */
 bool rmli_json_read_u64(struct rmli_json_cursor *c, uint64_t *value);
 
+/* The first byte of the value, key or end that comes next, white space passed over; -1 at the end
+ * of the input. */
+int rmli_json_peek(struct rmli_json_cursor *c);
+/* The place of that byte. */
+size_t rmli_json_value_offset(struct rmli_json_cursor *c);
+
 /* Any value, nested at most RMLI_JSON_MAX_DEPTH deep. */
 #define RMLI_JSON_MAX_DEPTH 64
 bool rmli_json_skip(struct rmli_json_cursor *c);

@@ -45,7 +45,8 @@ struct rmli_bpe {
     int32_t byte_ids[256];   /* of "<0x..>" (byte fallback), or -1 */
     bool has_every_byte;     /* byte-level: no byte is unknown */
     bool byte_fallback, fuse_unk, ignore_merges;
-    int32_t unk_id; /* or -1: unknown characters vanish */
+    int32_t unk_id;      /* or -1: unknown characters vanish, or with unk_is_missing are an error */
+    bool unk_is_missing; /* the file names an unknown token that the model lacks */
 
     bool cuts; /* the second of the three things above applies */
     uint64_t small_pairs[128 * 128 / 64], *pairs;

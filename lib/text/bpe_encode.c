@@ -102,8 +102,9 @@ static size_t fall_back(const struct rmli_bpe *bpe, const char *text, size_t len
  * one unknown token with fuse_unk; as in the reference, that one is held back until a known
  * character comes, so bytes go before it. *cacheable: no unknown token took part.
  */
-static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scratch,
-                             const char *text, size_t nbytes, struct symbols *s, bool *cacheable)
+static bool split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scratch,
+                             const char *text, size_t nbytes, struct symbols *s, bool *cacheable,
+                             struct rml_error *err)
 {
     const struct rmli_vocabulary *v = bpe->vocabulary;
     size_t n = 0;
@@ -117,7 +118,7 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
         s->n = n = nbytes;
         start[n] = (uint32_t)nbytes;
         *cacheable = true;
-        return;
+        return true;
     }
     bool held = false; /* an unknown token not yet put down */
     uint32_t held_start = 0;
@@ -158,6 +159,10 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
             held = true;
             held_start = (uint32_t)i;
             after_unk = true;
+        } else if (bpe->unk_is_missing) {
+            return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                             "the text has a character that the vocabulary lacks, and the unknown "
+                             "token (unk_token) too");
         }
     }
     if (held) {
@@ -167,6 +172,7 @@ static void split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
     scratch->after_unk = after_unk;
     s->n = n;
     start[n] = (uint32_t)nbytes;
+    return true;
 }
 
 /* ---- Merging --------------------------------------------------------------- */
@@ -368,7 +374,8 @@ static bool encode_long(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *scr
                            .rank = words + 2 * n,
                            .merged = (int32_t *)(words + 3 * n),
                            .s = {.id = (int32_t *)(words + 4 * n), .start = words + 5 * n}};
-    split_characters(bpe, scratch, text, nbytes, &p.s, cacheable);
+    if (!split_characters(bpe, scratch, text, nbytes, &p.s, cacheable, err))
+        return false;
     merge_long(&p);
     return push_symbols(bpe, scratch, text, &p.s, out, cacheable, err);
 }
@@ -382,7 +389,8 @@ static bool encode_merging(const struct rmli_bpe *bpe, struct rmli_bpe_scratch *
     int32_t ids[SHORT_PIECE + 2];
     uint32_t starts[SHORT_PIECE + 2];
     struct symbols s = {.id = ids, .start = starts};
-    split_characters(bpe, scratch, text, nbytes, &s, cacheable);
+    if (!split_characters(bpe, scratch, text, nbytes, &s, cacheable, err))
+        return false;
     merge_short(bpe, text, &s);
     return push_symbols(bpe, scratch, text, &s, out, cacheable, err);
 }

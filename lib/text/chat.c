@@ -3,6 +3,7 @@
  */
 #include "text/chat.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "files/content_hash.h"
@@ -26,6 +27,16 @@ const struct rml_chat_format *rml_chat_format_at(size_t i)
 const char *rml_chat_format_name(const struct rml_chat_format *format)
 {
     return format->name;
+}
+
+void rml_chat_format_list(char *out, size_t out_nbytes)
+{
+    size_t n = 0;
+    if (out_nbytes > 0)
+        out[0] = 0;
+    for (size_t i = 0; i < rmli_chat_n_formats && n < out_nbytes; i++)
+        n += (size_t)snprintf(out + n, out_nbytes - n, "%s%s", i > 0 ? ", " : "",
+                              rmli_chat_formats[i].name);
 }
 
 static const struct rmli_chat_template *find_template(const char *sha256)

@@ -32,6 +32,8 @@ const struct rml_chat_format *rml_chat_format_by_name(const char *name);
 /* The i-th known format, NULL past the last. */
 const struct rml_chat_format *rml_chat_format_at(size_t i);
 const char *rml_chat_format_name(const struct rml_chat_format *format);
+/* All names with ", " between, for messages; cut where `out` ends, always terminated. */
+void rml_chat_format_list(char *out, size_t out_nbytes);
 
 /* Recognises a template by the SHA-256 of its text, a newline at the end aside. NULL with
  * RML_UNSUPPORTED when it is not known or known and refused, with the hash, and the model and the

@@ -193,6 +193,36 @@ void rmli_pre_list(char *out, size_t out_nbytes)
         n += (size_t)snprintf(out + n, out_nbytes - n, "%s%s", i > 0 ? " " : "", names[i].name);
 }
 
+const struct rmli_pre_name *rmli_pre_require(const char *name, size_t nbytes, const char *file,
+                                             struct rml_error *err)
+{
+    const struct rmli_pre_name *found = rmli_pre_find(name, nbytes);
+    const char *why = found ? NULL : rmli_pre_refusal(name, nbytes);
+    int shown = nbytes < 60 ? (int)nbytes : 60;
+    if (why) {
+        rmli_fail(err, RML_UNSUPPORTED, file, -1, "pre-tokenizer '%.*s' is not supported: %s",
+                  shown, name, why);
+    } else if (!found) {
+        char known[1024];
+        rmli_pre_list(known, sizeof known);
+        rmli_fail(err, RML_UNSUPPORTED, file, -1,
+                  "pre-tokenizer '%.*s' is not known, expected one of: %s", shown, name, known);
+    }
+    return found;
+}
+
+bool rmli_pre_may_choose(const char *name, const char *model, size_t model_nbytes, const char *file,
+                         struct rml_error *err)
+{
+    if (!rmli_pre_require(name, strlen(name), file, err))
+        return false;
+    return (model_nbytes == 4 && memcmp(model, "gpt2", 4) == 0) ||
+           rmli_fail(err, RML_INVALID_ARGUMENT, file, -1,
+                     "the vocabulary is of the kind '%.*s', which has no pre-tokenizer; one can "
+                     "only be chosen for byte-level BPE ('gpt2')",
+                     model_nbytes < 60 ? (int)model_nbytes : 60, model);
+}
+
 bool rmli_pre_apply(const struct rmli_pre_name *pre, struct rmli_pipeline *pipeline,
                     struct rml_error *err)
 {

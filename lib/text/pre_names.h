@@ -20,6 +20,13 @@ const struct rmli_pre_name *rmli_pre_find(const char *name, size_t nbytes);
 const char *rmli_pre_refusal(const char *name, size_t nbytes);
 /* All names, separated by spaces. */
 void rmli_pre_list(char *out, size_t out_nbytes);
+/* The entry of a name, or an error about `file`: why not, or which names there are. */
+const struct rmli_pre_name *rmli_pre_require(const char *name, size_t nbytes, const char *file,
+                                             struct rml_error *err);
+/* Whether somebody may choose the pre-tokenizer `name` for a vocabulary: only those of byte-level
+ * BPE (`model` "gpt2") have one. `model` is what tokenizer.ggml.model says or would say. */
+bool rmli_pre_may_choose(const char *name, const char *model, size_t model_nbytes, const char *file,
+                         struct rml_error *err);
 /* Fills the pipeline's pre-tokenizers and normalizers. */
 bool rmli_pre_apply(const struct rmli_pre_name *pre, struct rmli_pipeline *pipeline,
                     struct rml_error *err);

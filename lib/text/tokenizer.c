@@ -320,6 +320,11 @@ int32_t rml_tokenizer_prefix(const struct rml_tokenizer *t)
     return t->bos >= 0 ? t->bos : t->eos;
 }
 
+struct rml_tokenizer_batching rml_tokenizer_batching(const struct rml_tokenizer *t)
+{
+    return t->batching;
+}
+
 bool rml_tokenizer_content_sha256(const struct rml_tokenizer *t, char hex[65],
                                   struct rml_error *err)
 {

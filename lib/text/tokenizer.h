@@ -30,7 +30,9 @@ struct rml_tokenizer;
 /*
  * The tokenizer of a checkpoint: tokenizer.json with tokenizer_config.json of a folder, or the
  * tokenizer.ggml.* keys of a GGUF. `pre` names the pre-tokenizer of a GGUF, over what the file
- * says (NULL: the file's). The checkpoint may be closed afterwards. NULL on failure.
+ * says (NULL: the file's); it is refused when it is not known, and where there is none to choose: in a
+ * tokenizer.json and in vocabularies other than gpt2's. The checkpoint may be closed afterwards.
+ * NULL on failure.
  */
 struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
                                                     const char *pre, struct rml_error *err);
@@ -125,6 +127,18 @@ bool rml_tokenizer_adds_bos(const struct rml_tokenizer *tokenizer); /* with RML_
 bool rml_tokenizer_adds_eos(const struct rml_tokenizer *tokenizer);
 /* What a scored text without context is conditioned on: BOS, else EOS, else -1. */
 int32_t rml_tokenizer_prefix(const struct rml_tokenizer *tokenizer);
+
+/*
+ * What a tokenizer.json asks to be done with the ids of a text or of a batch of texts. It is read
+ * and checked, and NOT applied: a text keeps all of its ids and gets no others. (transformers has
+ * it so too, unless a call asks for it; the tokenizers package used alone applies both.)
+ */
+struct rml_tokenizer_batching {
+    bool truncates, pads;  /* both false: of a GGUF, and mostly else */
+    uint64_t max_length;   /* ids that a text is cut to, added ones included */
+    uint64_t fixed_length; /* ids that a text is filled up to; 0: to the longest of its batch */
+};
+struct rml_tokenizer_batching rml_tokenizer_batching(const struct rml_tokenizer *tokenizer);
 
 /* Identity by content (architecture.md, contract 10), 64 hex digits and a NUL: worked out at each
  * call, from the file's bytes, which takes milliseconds. False with RML_NO_MEMORY. */

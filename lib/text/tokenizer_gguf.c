@@ -357,19 +357,7 @@ static const struct rmli_pre_name *find_pre(struct reader *r, const char *chosen
         name = (struct rmli_gguf_string){chosen, strlen(chosen)};
     else if (!rmli_gguf_get_string(r->gguf, "tokenizer.ggml.pre", &name, NULL, r->err))
         return NULL;
-    const struct rmli_pre_name *pre = rmli_pre_find(name.data, name.nbytes);
-    const char *why = pre ? NULL : rmli_pre_refusal(name.data, name.nbytes);
-    if (why) {
-        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
-                  "pre-tokenizer '%.*s' is not supported: %s", (int)name.nbytes, name.data, why);
-    } else if (!pre) {
-        char known[1024];
-        rmli_pre_list(known, sizeof known);
-        rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
-                  "pre-tokenizer '%.*s' is not known, expected one of: %s",
-                  name.nbytes < 60 ? (int)name.nbytes : 60, name.data, known);
-    }
-    return pre;
+    return rmli_pre_require(name.data, name.nbytes, rmli_gguf_path(r->gguf), r->err);
 }
 
 /* How converters and llama.cpp say that there are weights alone. */
@@ -395,6 +383,9 @@ static bool read_all(struct reader *r, const char *chosen)
         return rmli_fail(r->err, RML_UNSUPPORTED, rmli_gguf_path(r->gguf), -1,
                          "tokenizer.ggml.model is '%.*s', expected gpt2 or llama",
                          model.nbytes < 60 ? (int)model.nbytes : 60, model.data);
+    if (chosen &&
+        !rmli_pre_may_choose(chosen, model.data, model.nbytes, rmli_gguf_path(r->gguf), r->err))
+        return false;
     const struct rmli_pre_name *pre = gpt2 ? find_pre(r, chosen) : NULL;
     if (gpt2 && !pre)
         return false;

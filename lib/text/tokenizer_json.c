@@ -11,6 +11,7 @@
 
 #include "files/json_cursor.h"
 #include "text/growing.h"
+#include "text/json_batching.h"
 #include "text/json_parts.h"
 #include "text/merge_list.h"
 
@@ -27,6 +28,7 @@ struct reader {
     struct rmli_added_tokens added;
 
     json_t *postprocessor;
+    size_t postprocessor_offset;
     char type[16]; /* "" until known */
     bool has_model, has_scores, has_vocabulary, has_merges;
     bool byte_fallback, fuse_unk, ignore_merges;
@@ -72,7 +74,7 @@ static bool apply_part(struct reader *r, read_part *read, const json_t *tree, si
 
 static bool read_and_apply(struct reader *r, read_part *read)
 {
-    size_t offset = rmli_json_offset(&r->c);
+    size_t offset = rmli_json_value_offset(&r->c);
     json_t *tree = read_tree(r);
     bool ok = tree && apply_part(r, read, tree, offset);
     json_decref(tree);
@@ -163,13 +165,6 @@ static bool read_scored_list(struct reader *r)
 
 /* ---- Merges -------------------------------------------------------------------------------- */
 
-static char next_token(struct rmli_json_cursor *c)
-{
-    while (rmli_reader_remaining(&c->in) > 0 && strchr(" \t\r\n", c->in.data[c->in.position]))
-        c->in.position++;
-    return rmli_reader_remaining(&c->in) > 0 ? (char)c->in.data[c->in.position] : 0;
-}
-
 static bool add_merge(struct reader *r, const char *left, size_t left_nbytes, const char *right,
                       size_t right_nbytes, size_t offset)
 {
@@ -190,7 +185,7 @@ static bool read_merge(struct reader *r)
 {
     struct rmli_json_cursor *c = &r->c;
     struct rmli_json_string left, right;
-    if (next_token(c) == '[') {
+    if (rmli_json_peek(c) == '[') {
         if (!rmli_json_enter(c, '[') || !rmli_json_next_element(c) ||
             !rmli_json_read_string(c, &left))
             return false;
@@ -281,7 +276,7 @@ static bool read_model(struct reader *r)
             return rmli_json_fail(&r->c, key.offset, "the model has two vocabularies");
         if (is_vocabulary) {
             r->has_vocabulary = true;
-            if (next_token(&r->c) == '[' ? !read_scored_list(r) : !read_token_map(r))
+            if (rmli_json_peek(&r->c) == '[' ? !read_scored_list(r) : !read_token_map(r))
                 return false;
         } else if (is_merges) {
             if (!read_merges(r))
@@ -308,11 +303,11 @@ static bool build_bpe(struct reader *r)
     bpe->fuse_unk = r->fuse_unk;
     bpe->ignore_merges = r->ignore_merges;
     if (r->unk_token) {
+        /* One that the model lacks matters only to a text that needs it, as in the reference:
+         * byte-level vocabularies name their first added token, and need none. */
         bpe->unk_id =
             rmli_vocabulary_find_model_text(&r->t->vocabulary, r->unk_token, r->unk_token_nbytes);
-        if (bpe->unk_id < 0)
-            return rmli_fail(r->c.err, RML_FORMAT, r->c.file, -1,
-                             "unk_token '%.100s' is not in the vocabulary", r->unk_token);
+        bpe->unk_is_missing = bpe->unk_id < 0;
     }
     return rmli_bpe_finish(bpe, r->c.err);
 }
@@ -452,7 +447,8 @@ static bool build(struct reader *r, const struct rmli_tokenizer_config *config)
     return (unigram ? build_unigram(r) : build_bpe(r)) &&
            rmli_tokenizer_set_added(t, r->added.tokens, r->added.n, r->c.err) &&
            rmli_decoder_finish(&t->decoder, &t->vocabulary, r->c.err) &&
-           (!r->postprocessor || apply_part(r, rmli_json_read_postprocessor, r->postprocessor, 0));
+           (!r->postprocessor ||
+            apply_part(r, rmli_json_read_postprocessor, r->postprocessor, r->postprocessor_offset));
 }
 
 static bool read_version(struct reader *r, size_t offset)
@@ -472,7 +468,7 @@ static bool read_members(struct reader *r)
     rmli_json_enter(&r->c, '{');
     while (rmli_json_next_key(&r->c, &key)) {
 #define IS(name) (key.nbytes == sizeof name - 1 && memcmp(key.data, name, sizeof name - 1) == 0)
-        size_t offset = rmli_json_offset(&r->c);
+        size_t offset = rmli_json_value_offset(&r->c);
         json_t *tree;
         if (IS("normalizer")) {
             read_and_apply(r, rmli_json_read_normalizer);
@@ -482,6 +478,7 @@ static bool read_members(struct reader *r)
             read_and_apply(r, rmli_json_read_decoder);
         } else if (IS("post_processor")) {
             json_decref(r->postprocessor); /* read once the vocabulary is there */
+            r->postprocessor_offset = offset;
             r->postprocessor = read_tree(r);
         } else if (IS("added_tokens")) {
             struct rml_error inner = RML_ERROR_INIT;
@@ -495,9 +492,10 @@ static bool read_members(struct reader *r)
             read_model(r);
         } else if (IS("version")) {
             read_version(r, key.offset);
-        } else if (IS("truncation") || IS("padding")) {
-            /* Settings of a batch, which transformers resets for every call: texts are whole. */
-            rmli_json_skip(&r->c);
+        } else if (IS("truncation")) {
+            rmli_json_read_truncation(&r->c, &r->t->batching);
+        } else if (IS("padding")) {
+            rmli_json_read_padding(&r->c, &r->t->batching);
         } else {
             rmli_json_fail(&r->c, key.offset, "'%.*s' is not known in tokenizer.json",
                            key.nbytes < 100 ? (int)key.nbytes : 100, key.data);

@@ -23,6 +23,7 @@ struct rml_tokenizer {
     size_t n_prefix, n_suffix;
     int32_t bos, eos;       /* or -1 */
     bool replace_each_byte; /* of ill-formed UTF-8 */
+    struct rml_tokenizer_batching batching;
 
     /* What it was read from, kept to be hashed when somebody asks: one or the other. */
     struct {

@@ -124,7 +124,7 @@ static bool push_unknown(const struct rmli_unigram *u, const char *text, size_t 
     for (size_t i = begin; all && i < end; i++)
         out->ids[out->n++] = u->byte_ids[(uint8_t)text[i]];
     if (!all && u->unk_id < 0)
-        return rmli_fail(err, RML_UNSUPPORTED, NULL, (int64_t)begin,
+        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
                          "the text has a character that the vocabulary lacks, and there is no "
                          "unknown token");
     if (!all)

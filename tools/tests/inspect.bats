@@ -266,17 +266,67 @@ END
     [[ $output == *"1 of "*" tensors differ" ]]
 }
 
+# A GGUF that nobody can run, of F32 tensors of 4 zeros with the names given
+write_named() { # FILE NAME...
+    local i=0 name
+    {
+        gguf_head $(($# - 1)) 1
+        gguf_key general.architecture 8 && gguf_string nothing
+        for name in "${@:2}"; do gguf_tensor "$name" $((32 * i++)) 4; done
+        gguf_fill
+        head -c $((32 * $#)) /dev/zero
+    } >"$1"
+}
+
 @test "long lists of differences are cut for people, unless all are asked for" {
-    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf"
+    write_named many.gguf z x{a..z}
+    write_named few.gguf z
+    try rml-inspect many.gguf few.gguf
     [ "$status" -eq 4 ]
-    n=$(grep -c "only in A" <<<"$output")
-    more=$(sed -n 's/^and \([0-9]*\) more (-v lists each, --json has all)$/\1/p' <<<"$output" | head -n 1)
-    [ "$n" -eq 20 ]
-    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf" -v
-    [ "$(grep -c "only in A" <<<"$output")" -eq $((20 + more)) ]
+    [ "$(grep -c "^only in A" <<<"$output")" -eq 20 ]
+    [[ $output == *$'\n'"and 6 more (-v lists each, --json has all)"* ]]
+    try rml-inspect many.gguf few.gguf -v
+    [ "$(grep -c "^only in A" <<<"$output")" -eq 26 ]
     [[ $output != *"more (-v"* ]]
-    run rml-inspect "$FIXTURES/olmoe/hf" "$FIXTURES/llama/hf" --json
-    [ "$(sql "select json_array_length('$output', '\$.only_a')")" -eq $((20 + more)) ]
+    try rml-inspect many.gguf few.gguf --json
+    [ "$(sql "select json_array_length('$output', '\$.only_a')")" -eq 26 ]
+}
+
+@test "names that count up stand on one line, in the order of their numbers" {
+    write_named many.gguf x blk.{2,8,9,10,11}.a blk.{8,9}.b.{0..3}.c blk.9.b.{9,10}.c
+    write_named few.gguf x
+    try rml-inspect many.gguf few.gguf
+    [ "$status" -eq 4 ]
+    [ "$output" = "only in A (many.gguf): blk.2.a
+only in A (many.gguf): blk.8.a
+only in A (many.gguf): blk.8.b.{0..3}.c (4 tensors)
+only in A (many.gguf): blk.9.a
+only in A (many.gguf): blk.9.b.{0..3}.c (4 tensors)
+only in A (many.gguf): blk.9.b.{9..10}.c (2 tensors)
+only in A (many.gguf): blk.{10..11}.a (2 tensors)
+0 of 1 tensors differ" ]
+}
+
+@test "experts on one side only: a stack once, or the experts that lack a counterpart" {
+    try rml-inspect "$FIXTURES/olmoe/model.gguf" "$FIXTURES/llama/model.gguf"
+    [ "$status" -eq 4 ]
+    [ "$(grep -c "^only in A.*: blk.0.ffn_up_exps.weight$" <<<"$output")" = 1 ]
+    [[ $output != *ffn_up.0* ]]
+    # Mixtral with 8 experts against one with 5: folders hold experts apart, GGUF files as a stack.
+    try rml-inspect "$FIXTURES/mixtral/hf-v4" "$FIXTURES/mixtral-q5_0/model.gguf"
+    [[ $output == *"only in A ($FIXTURES/mixtral/hf-v4): model.layers.1.block_sparse_moe.experts.{5..7}.w2.weight (3 tensors)"* ]]
+    [[ $output == *$'\n'"blk.0.ffn_down.{0..4}.weight  "*" | Q5_0  [32, 24] | [64, 32] "* ]]
+}
+
+@test "what differs in type alone is counted" {
+    try rml-inspect "$FIXTURES/llama/model.gguf" "$FIXTURES/llama/hf"
+    [ "$status" -eq 4 ]
+    n=$(rml-inspect "$FIXTURES/llama/model.gguf" "$FIXTURES/llama/hf" --json | grep -c '"n_different": 0,')
+    [[ $output == *$'\n'"$n of $n tensors differ, $n of them in type alone" ]]
+    [[ $output != *attn_q* ]]
+    [ "$(sed -n 's/^\(F16\|F32\) | BF16  *//p' <<<"$output" | awk '{ n += $1 } END { print n }')" -eq "$n" ]
+    try rml-inspect "$FIXTURES/llama/model.gguf" "$FIXTURES/llama/hf" -v
+    [[ $output =~ blk.0.attn_q.weight\ +F16\ \|\ BF16\ +\[48,\ 32\]\ +type\ alone\ +- ]]
 }
 
 @test "recipes and shapes that differ" {

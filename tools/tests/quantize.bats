@@ -305,6 +305,18 @@ types() {
     try quantize folder out.gguf --type f16 --pre nonsense
     [ $status = 1 ]
     [[ $stderr == *"'nonsense' is not known, expected one of: default gpt-2 "* ]]
+    for checkpoint in "$FIXTURES/llama-text/model.gguf" "$FIXTURES/llama/model.gguf"; do
+        try quantize "$checkpoint" out.gguf --type f16 --pre nonsense
+        [ $status = 1 ]
+        [[ $stderr == *"'nonsense' is not known, expected one of: default gpt-2 "* ]]
+    done
+    try quantize "$FIXTURES/llama/model.gguf" out.gguf --type f16 --pre smollm
+    [ $status = 1 ]
+    [[ $stderr == *"the vocabulary is of the kind 'none', which has no pre-tokenizer"* ]]
+    try quantize "$FIXTURES/llama/hf" out.gguf --type f16 --pre smollm
+    [ $status = 1 ]
+    [[ $stderr == *"there is no tokenizer to choose a pre-tokenizer for" ]]
+    [ ! -e out.gguf ]
     quantize folder out.gguf --type f16 --pre smollm
     rml-inspect out.gguf --json --metadata | grep -A4 tokenizer.ggml.pre | grep -q '"smollm"'
 }

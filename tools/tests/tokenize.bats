@@ -177,9 +177,13 @@ END
     try rml-tokenize tokenizer.json --decode $'1 2\n3 x4'
     [ "$status" -eq 1 ]
     [ "$stderr" = "rml-tokenize: TEXT: line 2: 'x4' found, expected an id" ]
-    try rml-tokenize tokenizer.json --decode <<<100000
-    [ "$status" -eq 1 ]
-    [[ $stderr == "rml-tokenize: standard input: id 100000 is not in the vocabulary, expected "* ]]
+    for option in "" --pieces --json; do
+        printf '1 2\n\n3 100000 4\n' >ids
+        # shellcheck disable=SC2086 # no option is no word
+        try rml-tokenize tokenizer.json --decode $option <ids
+        [ "$status" -eq 1 ]
+        [ "$stderr" = "rml-tokenize: standard input: line 3: id 100000 found, expected less than 330" ]
+    done
 }
 
 @test "the error document" {
@@ -264,6 +268,62 @@ END
     unpack bytelevel
     try rml-tokenize tokenizer.json --pre gpt-2 a
     [ "$status" -eq 1 ]
+}
+
+@test "a pre-tokenizer can be chosen only where there is one" {
+    llama=$RML_SOURCE_DIR/lib/text/fuzz/corpus/tokenizer_gguf/llama.gguf
+    try rml-tokenize "$llama" --pre nonsense a
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"llama.gguf: pre-tokenizer 'nonsense' is not known, expected one of: default gpt-2 "* ]]
+    for name in default llama-bpe; do
+        try rml-tokenize "$llama" --pre $name a
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"llama.gguf: the vocabulary is of the kind 'llama', which has no pre-tokenizer; one can only "* ]]
+    done
+    try rml-tokenize "$llama" --pre gemma4 a --json
+    [ "$status" -eq 1 ]
+    [ "$(sql "select json_extract('${output//\'/\'\'}', '\$.error.code')")" = unsupported ]
+}
+
+# The package cuts the ids at 3 and fills them up to 8; transformers does neither unless a call asks.
+@test "truncation and padding are told of, not applied" {
+    unpack bytelevel
+    rml-tokenize tokenizer.json abcdef >whole
+    sql "select writefile('cut.json', json_set(cast(readfile('tokenizer.json') as text),
+        '\$.truncation', json('{\"max_length\": 3, \"strategy\": \"LongestFirst\", \"stride\": 0}'),
+        '\$.padding', json('{\"strategy\": {\"Fixed\": 8}, \"direction\": \"Right\", \"pad_id\": 0, \"pad_type_id\": 0, \"pad_token\": \"\"}')))" >/dev/null
+    try rml-tokenize cut.json abcdef
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(<whole)" ]
+    [ "$stderr" = "rml-tokenize: cut.json: asks for truncation to 3 ids and padding to 8 ids, which is not applied" ]
+    try rml-tokenize cut.json --jsonl '"abcdef"'
+    [ "$(wc -l <.stderr)" -eq 1 ]
+    try rml-tokenize cut.json -q abcdef
+    [ -z "$stderr" ]
+    try rml-tokenize cut.json --decode "$(<whole)"
+    [ "$output" = abcdef ]
+    [ -z "$stderr" ]
+    # as facts of a checkpoint
+    cp -r "$RML_SOURCE_DIR/goldens/fixtures/llama/hf" folder
+    cp cut.json folder/tokenizer.json
+    rml-inspect folder --json >facts
+    [ "$(sql "select json_extract(readfile('facts'), '\$.tokenizer.truncation')")" = '{"max_length":3,"applied":false}' ]
+    [ "$(sql "select json_extract(readfile('facts'), '\$.tokenizer.padding')")" = '{"fixed_length":8,"applied":false}' ]
+    rml-inspect folder | grep -q '^truncation  *{"max_length": 3, "applied": false}$'
+    cp tokenizer.json folder/
+    rml-inspect folder --json >facts
+    [ "$(sql "select json_type(readfile('facts'), '\$.tokenizer.truncation')")" = null ]
+}
+
+@test "an unknown token that the model lacks is an error of the text that needs it" {
+    unpack bytelevel
+    sql "select writefile('unknown.json', json_set(cast(readfile('tokenizer.json') as text), '\$.model.unk_token', ''))" >/dev/null
+    [ "$(rml-tokenize unknown.json abc)" = "$(rml-tokenize tokenizer.json abc)" ]
+    echo '{"version": "1.0", "model": {"type": "BPE", "unk_token": "<unk>", "vocab": {"a": 0}, "merges": []}}' >small.json
+    [ "$(rml-tokenize small.json aa)" = "0 0" ]
+    try rml-tokenize small.json ab
+    [ "$status" -eq 1 ]
+    [[ $stderr == "rml-tokenize: TEXT: the text has a character that the vocabulary lacks, and the unknown token "* ]]
 }
 
 @test "a checkpoint without a tokenizer" {
