@@ -176,9 +176,9 @@ int bench_session_end(struct bench_session *session, struct bench_outputs *outpu
     if (outputs && session->n_rows > 0)
         bench_outputs_write(outputs, session, &end_err);
     if (n_unstable > 0)
-        cli_note("unstable: in %zu of %zu cases the time was still changing after a second of "
+        cli_note("unstable: in %zu of %zu case%s the time was still changing after a second of "
                  "warm-up",
-                 n_unstable, session->n_rows);
+                 n_unstable, session->n_rows, cli_plural(session->n_rows));
     if (err->code == RML_CANCELLED)
         cli_note("interrupted, cases finished and kept: %zu", session->n_rows);
     if (failed)

@@ -41,10 +41,13 @@ bool compare_job_add(struct compare_job *job, struct bench_plan *base, struct be
                      struct rml_error *err)
 {
     size_t n = base->n_specs;
-    bool ok = !head || head->n_specs == n ||
-              rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                        "%zu cases before --vs and %zu after it: they are compared one by one", n,
-                        head->n_specs);
+    bool ok =
+        !head || head->n_specs == n ||
+        rmli_fail(
+            err, RML_INVALID_ARGUMENT, NULL, -1,
+            "%zu case%s before --vs and %zu after it, expected as many: they are compared one "
+            "by one",
+            n, cli_plural(n), head->n_specs);
     for (size_t i = 0; ok && i < n; i++)
         ok = add_pair(job, base->specs[i], head ? head->specs[i] : base->specs[i], err);
     bool kept = keep_plan(job, base, err);

@@ -73,23 +73,23 @@ void compare_summary(const struct compare_job *job, char *text, size_t nbytes)
         n_warned += c->state == COMPARISON_JUDGED && c->judgement.verdict == VERDICT_WARN;
     }
     const struct judge_job *o = &job->outcome;
+    char of[32];
+    snprintf(of, sizeof of, "%zu case%s", job->n_cases, cli_plural(job->n_cases));
     if (job->interrupted)
-        snprintf(text, nbytes, "interrupted after %zu of %zu cases", job->n_done, job->n_cases);
+        snprintf(text, nbytes, "interrupted after %zu of %s", job->n_done, of);
     else if (o->error)
-        snprintf(text, nbytes, "error: %zu of %zu cases could not be measured", n_failed,
-                 job->n_cases);
+        snprintf(text, nbytes, "error: %zu of %s could not be measured", n_failed, of);
     else if (o->incomparable)
-        snprintf(text, nbytes, "incomparable: %zu of %zu cases", n_incomparable, job->n_cases);
+        snprintf(text, nbytes, "incomparable: %zu of %s", n_incomparable, of);
     else if (o->canary_fails)
         snprintf(text, nbytes, "inconclusive: the base seems to differ from itself");
     else if (o->n_regressions > 0)
-        snprintf(text, nbytes, "regression: %zu of %zu cases", o->n_regressions, job->n_cases);
+        snprintf(text, nbytes, "regression: %zu of %s", o->n_regressions, of);
     else if (o->n_inconclusive > 0)
-        snprintf(text, nbytes, "inconclusive: %zu of %zu cases are too noisy", o->n_inconclusive,
-                 job->n_cases);
+        snprintf(text, nbytes, "inconclusive: %zu of %s too noisy", o->n_inconclusive, of);
     else if (n_warned > 0)
-        snprintf(text, nbytes, "pass: %zu of %zu cases are slower by less than the gate of %.3g %%",
-                 n_warned, job->n_cases, 100 * job->gate);
+        snprintf(text, nbytes, "pass: %zu of %s slower by less than the gate of %.3g %%", n_warned,
+                 of, 100 * job->gate);
     else
         snprintf(text, nbytes, "pass: no slowdown of %.3g %% or more", 100 * job->gate);
 }

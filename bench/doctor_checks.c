@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/cli/report.h"
+
 const char *doctor_state_name(enum doctor_state state)
 {
     static const char *const names[] = {
@@ -62,8 +64,9 @@ static void check_noise(struct examination *e, const char *name, const struct ju
 {
     struct doctor_check *check = next(
         e, name, "equal work has to come out equal: this is the comparison that the gate makes",
-        "%u threads, %zu blocks: %+.1f %% [%+.1f, %+.1f], detects %.1f %%", e->facts->n_threads,
-        j->n, 100 * j->slowdown, 100 * j->lo, 100 * j->hi, 100 * j->detectable);
+        "%u thread%s, %zu blocks: %+.1f %% [%+.1f, %+.1f], detects %.1f %%", e->facts->n_threads,
+        cli_plural(e->facts->n_threads), j->n, 100 * j->slowdown, 100 * j->lo, 100 * j->hi,
+        100 * j->detectable);
     if (judge_canary_fails(j, JUDGE_GATE))
         judge_state(check, DOCTOR_BAD,
                     "equal work seems to differ: stop other programs, use fewer threads than "
@@ -113,8 +116,8 @@ static void check_load(struct examination *e)
     double minutes[3] = {0}; /* averages over 1, 5 and 15 */
     sscanf(load, "%lf %lf %lf", &minutes[0], &minutes[1], &minutes[2]);
     struct doctor_check *check =
-        next(e, "load", matters, "%.2f %.2f %.2f (1, 5, 15 minutes), %u processors", minutes[0],
-             minutes[1], minutes[2], e->facts->n_processors);
+        next(e, "load", matters, "%.2f %.2f %.2f (1, 5, 15 minutes), %u processor%s", minutes[0],
+             minutes[1], minutes[2], e->facts->n_processors, cli_plural(e->facts->n_processors));
     if (minutes[0] > 0.5 * e->facts->n_processors)
         judge_state(check, DOCTOR_NOTE, "stop what else runs here");
 }
@@ -130,8 +133,9 @@ static void check_quota(struct examination *e)
     }
     double used_us = 0, period_us = 1;
     sscanf(quota, "%lf %lf", &used_us, &period_us);
-    struct doctor_check *check = next(e, "cpu_quota", matters, "%.2f processors, %u threads",
-                                      used_us / period_us, e->facts->n_threads);
+    struct doctor_check *check =
+        next(e, "cpu_quota", matters, "%.2f of a processor, %u thread%s", used_us / period_us,
+             e->facts->n_threads, cli_plural(e->facts->n_threads));
     if (used_us / period_us < e->facts->n_threads)
         judge_state(check, DOCTOR_NOTE,
                     "use no more threads than the whole processors of the quota (--threads), or "

@@ -158,9 +158,10 @@ static void print_table(const struct bench_plan *plan, int n_reps, double availa
     cli_table_print(table, stdout);
     cli_table_destroy(table);
     char duration[64];
-    printf("%zu cases, of which %zu skipped; about %s and %.3g GB of memory (%.3g GB available)\n",
-           plan->n_specs, t.n_skipped, bench_duration(t.seconds, duration, sizeof duration),
-           t.memory_nbytes / 1e9, available / 1e9);
+    printf("%zu case%s, of which %zu skipped; about %s and %.3g GB of memory (%.3g GB available)\n",
+           plan->n_specs, cli_plural(plan->n_specs), t.n_skipped,
+           bench_duration(t.seconds, duration, sizeof duration), t.memory_nbytes / 1e9,
+           available / 1e9);
 }
 
 bool bench_plan_print(const struct bench_plan *plan, int n_reps, double available, bool json,

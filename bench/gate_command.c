@@ -10,9 +10,8 @@
 #include "tools/cli/report.h"
 
 /* One thread: what a second one does on a shared machine is mostly the neighbours' doing. */
-#define ATTENTION_CASES "attention --kv f32,f16,i8 --depth 2048 --threads 1"
-#define DECODER_CASES                                                                              \
-    "decoder --weights f16,q8_0,q4_0,q4_k --prompt 32 --gen 8 --depth 64 --threads 1"
+#define ATTENTION_CASES "attention --kv f32,f16,i8 --depth 2048 -t 1"
+#define DECODER_CASES "decoder --weights f16,q8_0,q4_0,q4_k --prompt 32 --gen 8 --depth 64 -t 1"
 static const char *const default_cases[] = {ATTENTION_CASES, DECODER_CASES};
 
 struct gate_arguments {

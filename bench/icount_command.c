@@ -124,8 +124,8 @@ static void print_comparison(const struct report *r)
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);
-    printf("\n%zu of %zu cases execute at least %.3g %% more instructions\n", r->n_worse,
-           r->n_compared, 100 * ICOUNT_GATE);
+    printf("\nat least %.3g %% more instructions: %zu of %zu case%s\n", 100 * ICOUNT_GATE,
+           r->n_worse, r->n_compared, cli_plural(r->n_compared));
 }
 
 static json_t *comparison_json(const struct report *r, int code)

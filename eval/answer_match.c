@@ -20,20 +20,35 @@ struct answer_matcher {
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-static bool compile(const char *pattern, const char *option, pcre2_code **code,
-                    pcre2_match_data **data, struct rml_error *err)
+static pcre2_code *compile_pattern(const char *pattern, struct rml_error *err)
 {
     int error;
     PCRE2_SIZE place;
-    *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error,
-                          &place, NULL);
-    if (!*code) {
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_UTF | PCRE2_UCP, &error, &place, NULL);
+    if (!code) {
         PCRE2_UCHAR why[200];
         pcre2_get_error_message(error, why, sizeof why);
-        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
-                         "%s: '%.100s' found, expected a pattern: %s (at character %zu)", option,
-                         pattern, (const char *)why, (size_t)place);
+        rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                  "'%.100s' found, expected a pattern: %s (byte offset %zu)", pattern,
+                  (const char *)why, (size_t)place);
     }
+    return code;
+}
+
+bool answer_pattern_check(const char *pattern, struct rml_error *err)
+{
+    pcre2_code *code = compile_pattern(pattern, err);
+    pcre2_code_free(code);
+    return code != NULL;
+}
+
+static bool compile(const char *pattern, pcre2_code **code, pcre2_match_data **data,
+                    struct rml_error *err)
+{
+    *code = compile_pattern(pattern, err);
+    if (!*code)
+        return false;
     *data = pcre2_match_data_create_from_pattern(*code, NULL);
     return *data || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a pattern");
 }
@@ -47,11 +62,9 @@ struct answer_matcher *answer_matcher_create(const struct answer_rules *rules,
         return NULL;
     }
     m->rules = *rules;
-    bool ok =
-        !rules->pattern || compile(rules->pattern, "--regex", &m->filter, &m->filter_data, err);
+    bool ok = !rules->pattern || compile(rules->pattern, &m->filter, &m->filter_data, err);
     for (size_t i = 0; ok && i < rules->n_ignore_regexes; i++)
-        ok = compile(rules->ignore_regexes[i], "--ignore-regex", &m->ignored[i],
-                     &m->ignored_data[i], err);
+        ok = compile(rules->ignore_regexes[i], &m->ignored[i], &m->ignored_data[i], err);
     if (ok)
         return m;
     answer_matcher_destroy(m);

@@ -21,6 +21,9 @@ struct answer_rules {
     bool ignore_numbers;     /* and ASCII digits are cut out */
 };
 
+/* False when the pattern does not compile: RML_INVALID_ARGUMENT with its place. */
+bool answer_pattern_check(const char *pattern, struct rml_error *err);
+
 struct answer_matcher;
 
 /* Patterns are PCRE2's, in UTF mode with Unicode classes. One that does not compile is

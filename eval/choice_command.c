@@ -135,9 +135,9 @@ static bool run_requests(struct choice_command *command, struct eval_run *run,
 {
     if (requests->n == 0)
         return rmli_fail(err, RML_FORMAT, command->file, -1,
-                         "nothing to score found: %zu of %zu items are skipped, expected one that "
-                         "is not",
-                         requests->n_skipped, requests->n_slots);
+                         "nothing to score found: %zu of %zu item%s skipped, expected one that is "
+                         "not",
+                         requests->n_skipped, requests->n_slots, cli_plural(requests->n_slots));
     json_t *settings = settings_json(command, engine, items);
     char *text = json_dumps(settings, JSON_COMPACT);
     const struct eval_task task = {
@@ -163,8 +163,8 @@ static bool run_items(struct choice_command *command, struct eval_run *run,
     size_t n_context = eval_engine_n_context(&engine);
     command->rules.pair.max_length = command->options.ctx ? command->options.ctx : n_context;
     if (command->options.ctx > n_context)
-        cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
-                 command->options.ctx, n_context);
+        cli_warn("the context of %zu is longer than the %zu token%s that the model was made for",
+                 command->options.ctx, n_context, cli_plural(n_context));
     bool ok = eval_engine_need_tokenizer(&engine, err) &&
               chat_options_settle(&command->rules.chat, &engine, err) &&
               selection_apply(&command->eval_options.selection, command->options.seed, items->n,
@@ -198,8 +198,8 @@ static void warn_of(const struct choice_items *items, size_t which, size_t n, co
                     const char *what)
 {
     if (n > 0)
-        cli_warn("%s: line %zu: %s (%zu of %zu items)", file, items->items[which].line, what, n,
-                 items->n);
+        cli_warn("%s: line %zu: %s (%zu of %zu item%s)", file, items->items[which].line, what, n,
+                 items->n, cli_plural(items->n));
 }
 
 /* Items whose pick says little of a checkpoint; they are scored all the same. */

@@ -61,12 +61,12 @@ static const struct argp_option option_table[] = {
     {"top-k", KEY_TOP_K, "K", 0, "Sample from the K most likely tokens (0: all)", 2},
     {"top-p", KEY_TOP_P, "P", 0, "Sample from the share P of probability (1: all)", 2},
     {"min-p", KEY_MIN_P, "P", 0, "Sample from what has P times the best probability (0: all)", 2},
-    {"repeat-penalty", KEY_REPEAT_PENALTY, "X", 0, "Divide logits of tokens that were there (1)",
+    {"repeat-penalty", KEY_REPEAT_PENALTY, "X", 0, "Divide logits of tokens that came before (1)",
      2},
     CHAT_OPTION_KEYS(3),
     {"regex", KEY_REGEX, "PATTERN", 0, "The answer is what this matches in the reply (its group)",
      4},
-    {"group", KEY_GROUP, "N", 0, "Which of its matches: 0 the first, -1 the last (0)", 4},
+    {"group", KEY_GROUP, "N", 0, "Which of its matches: 0 is the first, -1 the last (0)", 4},
     {"fallback", KEY_FALLBACK, "TEXT", 0, "The answer when nothing matches ([invalid])", 4},
     {"ignore-regex", KEY_IGNORE_REGEX, "PATTERN", 0,
      "Cut out what matches before comparing (may be given several times)", 4},
@@ -102,6 +102,13 @@ static int64_t parse_group(struct argp_state *state, const char *text)
     return negative ? -n : n;
 }
 
+static void check_pattern(struct argp_state *state, const char *option, const char *pattern)
+{
+    struct rml_error why = RML_ERROR_INIT;
+    if (!answer_pattern_check(pattern, &why))
+        argp_error(state, "%s: %s", option, why.message);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *args = state->input;
@@ -132,6 +139,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         s->repetition_penalty = cli_arg_f64(state, "--repeat-penalty", arg, 1e-3, 1e3);
         return 0;
     case KEY_REGEX:
+        check_pattern(state, "--regex", arg);
         args->answers.pattern = arg;
         return 0;
     case KEY_GROUP:
@@ -143,6 +151,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_IGNORE_REGEX:
         if (args->answers.n_ignore_regexes == ANSWER_MAX_IGNORED)
             argp_error(state, "more than %d times --ignore-regex", ANSWER_MAX_IGNORED);
+        check_pattern(state, "--ignore-regex", arg);
         args->answers.ignore_regexes[args->answers.n_ignore_regexes++] = arg;
         return 0;
     case KEY_IGNORE_CASE:
@@ -227,7 +236,8 @@ static void print_json(const struct generate_result *r, json_t *settings)
 
 static void print_lines(const struct generate_result *r, FILE *out)
 {
-    fprintf(out, "%-16s %zu, of %zu tokens", "replies", r->n, r->n_tokens);
+    fprintf(out, "%-16s %zu, of %zu token%s", "replies", r->n, r->n_tokens,
+            cli_plural(r->n_tokens));
     if (r->n_truncated)
         fprintf(out, ", contexts cut from the left %zu", r->n_truncated);
     fputc('\n', out);
@@ -313,8 +323,8 @@ static bool run_items(struct arguments *args, struct eval_run *run, struct eval_
     struct generate_requests requests = {0};
     args->max_length = args->options.ctx ? args->options.ctx : n_context;
     if (args->options.ctx > n_context)
-        cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
-                 args->options.ctx, n_context);
+        cli_warn("the context of %zu is longer than the %zu token%s that the model was made for",
+                 args->options.ctx, n_context, cli_plural(n_context));
     args->rules.until = args->until;
     if (args->rules.max_tokens >= args->max_length)
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,

@@ -12,6 +12,7 @@
 #include "eval/python_text.h"
 #include "eval/standard_errors.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/report.h"
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
@@ -300,7 +301,7 @@ void perplexity_print(const struct perplexity_result *result, const struct docum
         printf(", stride %zu", settings->stride);
     printf("\n%-18s %zu, scored %zu", "tokens", result->n_tokens, result->n_scored);
     if (result->n_windows < windows->n)
-        printf(" in %zu of %zu windows", result->n_windows, windows->n);
+        printf(" in %zu of %zu window%s", result->n_windows, windows->n, cli_plural(windows->n));
     if (settings->protocol == PROTOCOL_LLAMA_CPP)
         printf(", dropped at the ends of documents %zu", result->n_dropped);
     putchar('\n');

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     };
     static const struct cli_program program = {
         .summary = "Scores checkpoints on texts and questions; every score goes into the "
-                   "results database\nand is never computed twice.",
+                   "results database and is never computed twice.",
         .commands = commands,
     };
     return cli_run(&program, argc, argv);

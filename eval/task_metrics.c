@@ -45,10 +45,14 @@ static bool read_ignored(const struct yaml_tree_node *node, struct answer_rules 
     if (node->n > ANSWER_MAX_IGNORED)
         return yaml_fail(node, err, "%zu patterns found, expected at most %d", node->n,
                          ANSWER_MAX_IGNORED);
-    for (size_t i = 0; i < node->n; i++)
-        if (!task_text(&node->items[i], "a pattern",
-                       &rules->ignore_regexes[rules->n_ignore_regexes++], err))
+    for (size_t i = 0; i < node->n; i++) {
+        const char **pattern = &rules->ignore_regexes[rules->n_ignore_regexes++];
+        struct rml_error why = RML_ERROR_INIT;
+        if (!task_text(&node->items[i], "a pattern", pattern, err))
             return false;
+        if (!answer_pattern_check(*pattern, &why))
+            return yaml_fail(&node->items[i], err, "%s", why.message);
+    }
     return true;
 }
 

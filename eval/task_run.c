@@ -116,10 +116,10 @@ static bool encode_choices(struct task_run *task, const struct eval_engine *engi
                               task->n_chosen, c->file, &task->rules, err))
         return false;
     return task->choices.n > 0 ||
-           rmli_fail(
-               err, RML_FORMAT, c->file, -1,
-               "nothing to score found: %zu of %zu items are skipped, expected one that is not",
-               task->choices.n_skipped, task->choices.n_slots);
+           rmli_fail(err, RML_FORMAT, c->file, -1,
+                     "nothing to score found: %zu of %zu item%s skipped, expected one that is not",
+                     task->choices.n_skipped, task->choices.n_slots,
+                     cli_plural(task->choices.n_slots));
 }
 
 static bool encode_prompts(struct task_run *task, const struct eval_engine *engine,
@@ -157,8 +157,8 @@ bool task_run_encode(struct task_run *task, const struct eval_engine *engine,
     size_t n_context = eval_engine_n_context(engine);
     size_t n_ctx = options->options.ctx ? options->options.ctx : n_context;
     if (n_ctx > n_context)
-        cli_warn("the context of %zu is longer than the %zu tokens that the model was made for",
-                 n_ctx, n_context);
+        cli_warn("the context of %zu is longer than the %zu token%s that the model was made for",
+                 n_ctx, n_context, cli_plural(n_context));
     if (output == TASK_ROLLING && options->rules.chat.is_chat)
         return rmli_fail(err, RML_INVALID_ARGUMENT, task->config.file, -1,
                          "--chat for loglikelihood_rolling found, expected texts without a prompt");

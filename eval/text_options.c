@@ -87,9 +87,10 @@ bool text_options_settle(struct text_options *options, size_t ctx, const struct 
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
                          "a context of %zu found, expected at least %zu", s->n_ctx, least);
     if (s->n_ctx > n_context)
-        cli_warn("the context of %zu%s is longer than the %zu tokens that the model was made for; "
+        cli_warn("the context of %zu%s is longer than the %zu token%s that the model was made for; "
                  "--ctx %zu%s within them",
-                 s->n_ctx, ctx > 0 ? "" : ", llama.cpp's default,", n_context, n_context,
+                 s->n_ctx, ctx > 0 ? "" : ", llama.cpp's default,", n_context,
+                 cli_plural(n_context), n_context,
                  s->protocol == PROTOCOL_LLAMA_CPP ? " or --protocol hf-stride stays" : " stays");
     if (s->protocol != PROTOCOL_HF_STRIDE)
         return true;

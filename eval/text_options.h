@@ -27,7 +27,7 @@ struct text_options {
      "(windows that overlap, each token scored once) or lm-eval (rolling, per word and byte) "       \
      "(llama.cpp)",                                                                                  \
      group},                                                                                         \
-        {"stride", TEXT_KEY_STRIDE, "N", 0, "Of hf-stride: how far windows move (half of --ctx)",    \
+        {"stride", TEXT_KEY_STRIDE, "N", 0, "Of hf-stride: how far a window moves (half of --ctx)",  \
          group},                                                                                     \
         {"documents",                                                                                \
          TEXT_KEY_DOCUMENTS,                                                                         \

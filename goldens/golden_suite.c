@@ -106,7 +106,8 @@ static int judge_all(struct suite *suite, struct golden_verdict *verdicts, struc
     else
         golden_print_suite(verdicts, n, stdout);
     if (interrupted)
-        cli_note("interrupted after %zu of %zu goldens", n, suite->manifest.n_entries);
+        cli_note("interrupted after %zu of %zu golden%s", n, suite->manifest.n_entries,
+                 cli_plural(suite->manifest.n_entries));
     return interrupted ? cli_interrupted_code() : (int)golden_exit_code(verdicts, n);
 }
 

@@ -159,7 +159,7 @@ static bool change(struct store *store, const struct arguments *a, struct rml_er
     if (ok && a->remove)
         cli_note("annotation %" PRIu64 " deleted", a->remove);
     else if (ok)
-        cli_note("%" PRId64 " annotation%s stored", n, n == 1 ? "" : "s");
+        cli_note("%" PRId64 " annotation%s stored", n, cli_plural((uint64_t)n));
     return ok;
 }
 

@@ -36,8 +36,9 @@ static bool check_references(struct store *store, json_t *damage, struct rml_err
                " GROUP BY 1, 2 ORDER BY 1, 2");
     while (query_step(&q))
         json_array_append_new(damage,
-                              json_sprintf("%" PRId64 " rows of %s without their %s",
+                              json_sprintf("%" PRId64 " row%s of %s without %s",
                                            (int64_t)sqlite3_column_int64(q.stmt, 2),
+                                           cli_plural((uint64_t)sqlite3_column_int64(q.stmt, 2)),
                                            query_column_text(&q, 0), query_column_text(&q, 1)));
     return query_release(&q, "checking it", err);
 }

@@ -11,6 +11,7 @@
 #include "results/figures.h"
 #include "results/history.h"
 #include "results/result_rows.h"
+#include "tools/cli/report.h"
 
 static const json_t *change_at(const json_t *history, size_t index)
 {
@@ -133,8 +134,8 @@ static void print_histories(const json_t *document)
         print_history(history);
     }
     if (n_empty > 0)
-        printf("%s%zu %s that %s no figure, or only wrong ones, left out\n", n_shown ? "\n" : "",
-               n_empty, n_empty == 1 ? "case" : "cases", n_empty == 1 ? "has" : "have");
+        printf("%s%zu case%s without a figure, or with only wrong ones, left out\n",
+               n_shown ? "\n" : "", n_empty, cli_plural(n_empty));
 }
 
 struct arguments {

@@ -96,10 +96,11 @@ static bool write_summary(struct store *store, FILE *out, struct rml_error *err)
                " min(start_ns) / 1000000000, 'unixepoch'), strftime('%Y-%m-%d %H:%M:%SZ',"
                " max(start_ns) / 1000000000, 'unixepoch'), (SELECT count(*) FROM host) FROM run");
     if (query_step(&q)) {
-        fprintf(out, "<p>%lld runs on %lld hosts, %lld results",
-                (long long)sqlite3_column_int64(q.stmt, 0),
-                (long long)sqlite3_column_int64(q.stmt, 4),
-                (long long)sqlite3_column_int64(q.stmt, 1));
+        uint64_t n_runs = (uint64_t)sqlite3_column_int64(q.stmt, 0);
+        uint64_t n_hosts = (uint64_t)sqlite3_column_int64(q.stmt, 4);
+        uint64_t n_results = (uint64_t)sqlite3_column_int64(q.stmt, 1);
+        fprintf(out, "<p>%" PRIu64 " run%s on %" PRIu64 " host%s, %" PRIu64 " result%s", n_runs,
+                cli_plural(n_runs), n_hosts, cli_plural(n_hosts), n_results, cli_plural(n_results));
         if (sqlite3_column_type(q.stmt, 2) != SQLITE_NULL)
             fprintf(out, ", from %s to %s", sqlite3_column_text(q.stmt, 2),
                     sqlite3_column_text(q.stmt, 3));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/cli/json_out.h"
+#include "tools/cli/report.h"
 
 struct csv {
     struct import *import;
@@ -86,8 +87,9 @@ static json_t *read_record(struct csv *csv)
 static json_t *to_object(struct csv *csv, const json_t *names, const json_t *fields, int line)
 {
     if (json_array_size(fields) != json_array_size(names)) {
-        import_fail(csv->import, -1, "line %d: %zu fields found, expected %zu as in the header",
-                    line, json_array_size(fields), json_array_size(names));
+        import_fail(csv->import, -1, "line %d: %zu field%s found, expected %zu as in the header",
+                    line, json_array_size(fields), cli_plural(json_array_size(fields)),
+                    json_array_size(names));
         return NULL;
     }
     json_t *record = json_object();

@@ -153,7 +153,7 @@ int results_plot_main(int argc, char **argv)
         .args_doc = "KIND",
         .doc = "Draws a chart from the results database with gnuplot; without -o on the terminal. "
                "Scripts are plain files: copy the folder results/plots (installed: "
-               "share/rml/plots), change them, and name it in RML_PLOTS_DIR.\v",
+               "share/rml/plots), change them, and name it in RML_PLOTS_DIR.",
         .help_filter = list_kinds};
     struct arguments a = {.output = "-", .selection = {.since_ns = INT64_MIN}};
     struct cli_options common;

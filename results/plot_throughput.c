@@ -144,7 +144,7 @@ static void add_ratios(struct chart *chart)
 bool plot_finish(struct chart *chart, const struct plot_kind *kind, const char *sql, FILE *data)
 {
     if (chart->n_panels < chart->n_panels_found)
-        cli_note("%s: %zu of %zu panels are drawn: the others have nothing to compare, or no "
+        cli_note("%s: %zu of %zu panels drawn: the others have nothing to compare, or no "
                  "more fit into one chart",
                  kind->name, chart->n_panels, chart->n_panels_found);
     chart_write(chart, kind->name, sql, data);

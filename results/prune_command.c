@@ -41,8 +41,7 @@ static void print_plan(const json_t *plan, const struct prune_kept *kept, bool y
     if (i > 0)
         cli_table_print(table, stdout);
     cli_table_destroy(table);
-    printf("%zu run%s %s\n", i, i == 1 ? "" : "s",
-           yes ? "deleted" : "would go; --yes deletes them");
+    printf("%zu run%s %s\n", i, cli_plural(i), yes ? "deleted" : "would go; --yes deletes them");
     if (kept->running)
         printf("kept: %" PRId64 " that may be going on\n", kept->running);
     if (kept->last)

@@ -12,6 +12,7 @@
 #include "results/query_json.h"
 #include "results/result_rows.h"
 #include "results/run_select.h"
+#include "tools/cli/report.h"
 
 /* ---- What the database says -------------------------------------------------------- */
 
@@ -303,7 +304,7 @@ static void print_scores(const json_t *rows, size_t n_items)
     cli_table_print(table, stdout);
     cli_table_destroy(table);
     if (n_items > 0)
-        printf("%zu scored items (--json lists them)\n", n_items);
+        printf("%zu scored item%s (--json has all of it)\n", n_items, cli_plural(n_items));
 }
 
 static void print_verdicts(const json_t *rows)

@@ -63,6 +63,16 @@ static bool pragma(struct store *store, const char *sql, int64_t *value, struct 
 
 /* ---- Schema -------------------------------------------------------------------- */
 
+/* What has nothing in it becomes a database when it is written to; to whoever wants to read, it is
+ * none. The log counts as part of the file, so it is SQLite that was asked. */
+static bool refuse_nothing(const struct store *store, struct rml_error *err)
+{
+    struct stat st;
+    bool is_empty = stat(store->path, &st) == 0 && st.st_size == 0;
+    return store_refuse(store, err, RML_FORMAT, "%s found, expected a results database",
+                        is_empty ? "an empty file" : "an SQLite database without tables");
+}
+
 /* *version is the database's; false when it is none of ours, or too new. */
 static bool check_version(struct store *store, int *version, struct rml_error *err)
 {
@@ -76,6 +86,8 @@ static bool check_version(struct store *store, int *version, struct rml_error *e
                             "an SQLite database of another program: application_id is 0x%08x, "
                             "expected 0x%08x",
                             (unsigned)application, SCHEMA_APPLICATION_ID);
+    if (application == 0 && store->mode != STORE_WRITE) /* then n_objects is 0 */
+        return refuse_nothing(store, err);
     if (user_version < 0)
         return store_refuse(store, err, RML_FORMAT, "schema version %lld found, expected 0 to %d",
                             (long long)user_version, schema_n_versions);

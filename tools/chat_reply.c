@@ -141,7 +141,7 @@ void chat_note_stats(const struct chat *chat, const struct rml_generation_stats 
                       : s->finish == RML_FINISH_FULL     ? ", cut: --ctx is full"
                       : s->finish == RML_FINISH_CALLBACK ? ", stopped"
                                                          : "";
-    cli_note("prompt %zu tokens at %.1f/s (and %zu cached), reply %zu at %.1f/s%s%s", s->n_run,
-             chat_rate(s->n_run, s->prefill_ns), s->n_reused, s->n_generated,
+    cli_note("prompt %zu token%s at %.1f/s (and %zu cached), reply %zu at %.1f/s%s%s", s->n_run,
+             cli_plural(s->n_run), chat_rate(s->n_run, s->prefill_ns), s->n_reused, s->n_generated,
              chat_rate(s->n_generated, s->decode_ns), draft, end);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "inspect_text.h"
+#include "tools/cli/report.h"
 
 void inspect_show_nbytes(double nbytes, char out[32])
 {
@@ -207,10 +208,13 @@ void inspect_print_metadata(const json_t *metadata)
 void inspect_print_findings(const json_t *verification)
 {
     const json_t *findings = json_object_get(verification, "findings");
-    printf("\nverified: %lld values of %lld tensors, %zu findings\n",
-           (long long)inspect_integer_of(verification, "n_values"),
-           (long long)inspect_integer_of(verification, "n_tensors"), json_array_size(findings));
-    if (json_array_size(findings) == 0)
+    long long n_values = (long long)inspect_integer_of(verification, "n_values");
+    long long n_tensors = (long long)inspect_integer_of(verification, "n_tensors");
+    size_t n_findings = json_array_size(findings);
+    printf("\nverified: %lld value%s of %lld tensor%s, %zu finding%s\n", n_values,
+           cli_plural((uint64_t)n_values), n_tensors, cli_plural((uint64_t)n_tensors), n_findings,
+           cli_plural(n_findings));
+    if (n_findings == 0)
         return;
     struct cli_table *table = cli_table_create("<tensor|<kind|>n|<element|>value|>typical");
     size_t i;

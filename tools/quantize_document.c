@@ -8,6 +8,7 @@
 
 #include "quantize.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/report.h"
 #include "tools/cli/table.h"
 
 struct sums {
@@ -168,8 +169,9 @@ void quantize_print(const json_t *document, bool each)
     const json_t *fallbacks = json_object_get(document, "fallbacks");
     if (json_array_size(fallbacks) == 0)
         return;
-    printf("\n%zu tensors whose rows are no multiple of a block of %s%s:\n\n",
-           json_array_size(fallbacks), text(document, "type"), each ? "" : " (-v lists each)");
+    printf("\n%zu tensor%s whose rows are no multiple of a block of %s%s:\n\n",
+           json_array_size(fallbacks), cli_plural(json_array_size(fallbacks)),
+           text(document, "type"), each ? "" : " (-v lists each)");
     if (each)
         print_each(fallbacks);
     else

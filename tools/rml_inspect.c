@@ -22,8 +22,9 @@ static void say_finding(const struct rml_checkpoint *cp, const json_t *verificat
     char *element = json_dumps(json_object_get(first, "element"), 0);
     struct rml_error err = RML_ERROR_INIT;
     rmli_fail(&err, RML_FORMAT, rml_checkpoint_path(cp), -1,
-              "%zu findings, the first: the tensor '%s' is %s at %s, expected plausible numbers",
-              json_array_size(findings), json_string_value(json_object_get(first, "tensor")),
+              "%zu finding%s, the first: the tensor '%s' is %s at %s, expected plausible numbers",
+              json_array_size(findings), cli_plural(json_array_size(findings)),
+              json_string_value(json_object_get(first, "tensor")),
               json_string_value(json_object_get(first, "kind")), element ? element : "?");
     free(element);
     cli_error_line(&err);

@@ -54,9 +54,9 @@ static void warn_of_requantizing(const struct quantize_job *job,
         n++;
     }
     if (n)
-        cli_warn("%s: %zu tensors are quantised already (%s): what that lost stays lost, and the "
+        cli_warn("%s: %zu tensor%s quantised already (%s): what that lost stays lost, and the "
                  "errors below are measured against it",
-                 job->input, n, type);
+                 job->input, n, cli_plural(n), type);
 }
 
 static bool check_free(const struct arguments *args, struct rml_error *err)

@@ -16,6 +16,7 @@ below. Everything is the library's default but: threads, cache types, flash atte
 quantised V cache needs it), n_batch of the whole context with the usual n_ubatch of 512.
 """
 
+import argparse
 import ctypes
 import json
 import math
@@ -274,12 +275,16 @@ class Worker:
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engine", choices=ENGINES)
+    arguments = parser.parse_args()
     # A killed parent must not leave an engine behind that computes on for minutes.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # What the library prints must not get between the documents.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    worker = Worker(sys.argv[1])
+    worker = Worker(arguments.engine)
     print(json.dumps({"rml_bench_worker": 1}), file=out, flush=True)
     for line in sys.stdin:
         print(json.dumps(worker.answer(json.loads(line))), file=out, flush=True)

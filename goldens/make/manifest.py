@@ -39,4 +39,7 @@ def write():
 
 
 if __name__ == "__main__":
+    import script_arguments
+
+    script_arguments.parse(__doc__)
     write()

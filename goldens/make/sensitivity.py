@@ -14,6 +14,7 @@ import numpy as np
 
 import checkpoint
 import forward
+import script_arguments
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 LEAST = 5e-3  # 25 times the toys' tolerance
@@ -100,7 +101,8 @@ def check(name):
 
 
 def main():
-    names = sys.argv[1:] or sorted(p.parent.name for p in FIXTURES.glob("*/hf"))
+    arguments = script_arguments.parse(__doc__, ("names", {"metavar": "NAME", "nargs": "*"}))
+    names = arguments.names or sorted(p.parent.name for p in FIXTURES.glob("*/hf"))
     return 1 if sum([check(name) for name in names]) else 0
 
 

@@ -3,6 +3,7 @@
     python3 make_residual_cases.py signs|projections
 """
 
+import pathlib
 import sys
 
 M = 2**64 - 1
@@ -26,7 +27,11 @@ def signs(layer, branch, k, n):
 
 
 def main():
-    if sys.argv[1] == "signs":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "make"))
+    import script_arguments
+
+    what = ("what", {"choices": ["signs", "projections"]})
+    if script_arguments.parse(__doc__, what).what == "signs":
         for layer, branch, k, word in [(-1, 0, 0, 0), (0, 1, 0, 0), (0, 1, 7, 3), (0, 2, 1, 0),
                                        (41, 2, 4, 100), (1024, 3, 7, 0)]:
             print(f"    {{{layer}, RML_BRANCH_{BRANCHES[branch].upper()}, {k}, {word}, "

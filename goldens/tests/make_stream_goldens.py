@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "make"), str(HERE)]
 
 import checkpoint  # noqa: E402
+import script_arguments  # noqa: E402
 from make_residual_cases import BRANCHES, signs  # noqa: E402
 
 N_POSITIONS = 5
@@ -23,6 +24,7 @@ def f32(x):
     return float(f"{np.float32(x):.9g}")
 
 
+script_arguments.parse(__doc__)
 for name in ("llama", "gemma3", "mixtral", "olmoe", "qwen2", "qwen3"):
     fixture = HERE.parent / "fixtures" / name
     tokens = json.loads((fixture / "golden.json").read_text())["cases"][0]["tokens"]

@@ -212,7 +212,7 @@ thirty_runs() {
     rml-results history 'tiny.gguf/*' --db a.db >table
     [ "$(grep -c '^2026' table)" -eq 2 ]
     [ "$(grep -c '^host ' table)" -eq 2 ]
-    grep -q '^1 case that has no figure, or only wrong ones, left out$' table
+    grep -q '^1 case without a figure, or with only wrong ones, left out$' table
     rml-results history 'tiny.gguf/d*' --db a.db --json >out.json
     [ "$(json out.json "json_extract(d, '\$.histories[0].name')")" = 'tiny.gguf/decode 4' ]
     [ "$(json out.json "json_extract(d, '\$.histories[0].model')")" = tiny.gguf ]

@@ -119,7 +119,7 @@ said() {
     add_result a.db $A x '10 20 30'
     sqlite3 a.db "UPDATE run SET state = 'running', end_ns = NULL, exit_code = NULL"
     rml-results merge --db m.db a.db >/dev/null 2>note
-    grep -q 'a.db: 1 runs had not ended; merge it again' note
+    grep -q 'a.db: 1 run had not ended; merge it again' note
     [ "$(sqlite3 m.db 'SELECT state FROM run')" = running ]
     cp a.db early.db
     # it goes on: an equal measurement once more, another, an end
@@ -148,6 +148,18 @@ said() {
     echo 'no database at all, but a text of some length, which is longer than a header is: 0123456789' >text
     try rml-results merge --db m.db a.db text
     [ "$status" -eq 1 ] && [[ $stderr == *'text: not an SQLite database'* ]] && [ ! -e m.db ]
+    : >empty.db
+    sqlite3 bare.db 'PRAGMA user_version = 0; VACUUM' # a header page, and no more
+    for found in 'empty.db: an empty file' '/dev/null: an empty file' 'bare.db: an SQLite database without tables'; do
+        try rml-results merge --db m.db "${found%%: *}"
+        [ "$status" -eq 1 ] && [ -z "$output" ] && [ "$stderr" = "rml-results: $found found, expected a results database" ]
+        [ ! -e m.db ]
+        try rml-results list --db "${found%%: *}" # nor can it be read
+        [ "$status" -eq 1 ] && [ "$stderr" = "rml-results: $found found, expected a results database" ]
+        try rml-results migrate --db "${found%%: *}"
+        [ "$status" -eq 1 ] && [ "$stderr" = "rml-results: $found found, expected a results database" ]
+    done
+    [ "$(wc -c <empty.db)" -eq 0 ]
     try rml-results merge --db m.db missing.db
     [ "$status" -eq 1 ] && [[ $stderr == *'missing.db: no results database'* ]] && [ ! -e m.db ]
     cp a.db before.db

@@ -76,12 +76,12 @@ measure() { rml-bench attention --kv f32,f16:i8 --depth 8,16 --db "$1" >/dev/nul
     sqlite3 broken.db 'PRAGMA foreign_keys = OFF; DELETE FROM build'
     try rml-results check --db broken.db
     [ "$status" -eq 1 ]
-    [[ $output == 'damaged: 1 rows of run without their build' ]]
+    [[ $output == 'damaged: 1 row of run without build' ]]
     [[ $stderr == *'broken.db: database is damaged' ]]
     try rml-results check --db broken.db --json
     [ "$status" -eq 1 ] && [[ $stderr == 'rml-results: broken.db: database is damaged' ]]
     [ "$(sqlite3 :memory: "SELECT d ->> '\$.sound', d ->> '\$.damage[0]', json_array_length(d, '\$.damage')
-        FROM (SELECT CAST(readfile('stdout.txt') AS TEXT) AS d)")" = '0|1 rows of run without their build|1' ]
+        FROM (SELECT CAST(readfile('stdout.txt') AS TEXT) AS d)")" = '0|1 row of run without build|1' ]
 
     sqlite3 a.db "VACUUM INTO 'torn.db'"
     size=$(stat -c %s torn.db)

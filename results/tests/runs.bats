@@ -174,7 +174,7 @@ listed() { rml-results list --db a.db "$@" | awk 'NR > 1 { print $1 }' | paste -
     grep -q '^smol/text *greedy *- *8 *- *- *passed$' table
     grep -q '^wiki *nll_sum *1234.5 *- *9$' table
     [ "$(grep -cw nan table)" -eq 0 ]
-    grep -q '^1 scored items' table
+    grep -q '^1 scored item (--json' table
     grep -q 'made/two.* wall_ns *61 *1.080 *1.050 *1.110 *0.99 *5 % *regression$' table
     rml-results show last --db a.db --json >out.json
     [ "$(json out.json "json_extract(d, '\$.goldens[0].passed')")" = 0 ]

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/help_text.h"
 
 static const struct cli_command *find(const struct cli_program *program, const char *name)
 {
@@ -36,6 +37,14 @@ static int first_word(int argc, char **argv)
     return argc;
 }
 
+static void print_command(FILE *stream, const struct cli_command *c)
+{
+    enum { SUMMARY = 17 }; /* column */
+    char *summary = cli_help_text(c->summary, CLI_HELP_COLUMNS - SUMMARY, SUMMARY);
+    fprintf(stream, "  %-*s %s\n", SUMMARY - 3, c->name, summary ? summary : c->summary);
+    free(summary);
+}
+
 /* --help, --version and usage errors of the program itself. */
 static int parse_without_command(const struct cli_program *program, int argc, char **argv,
                                  const char *word)
@@ -47,10 +56,12 @@ static int parse_without_command(const struct cli_program *program, int argc, ch
         perror(argv[0]);
         return CLI_ERROR;
     }
-    fprintf(stream, "%s\n\nCommands:\n", program->summary);
+    char *summary = cli_help_text(program->summary, CLI_HELP_COLUMNS, 0);
+    fprintf(stream, "%s\n\nCommands:\n", summary ? summary : program->summary);
+    free(summary);
     for (const struct cli_command *c = program->commands; c && c->name; c++)
         if (c->summary)
-            fprintf(stream, "  %-14s %s\n", c->name, c->summary);
+            print_command(stream, c);
     fprintf(stream, "\nEach command has a --help of its own.");
     fclose(stream);
 

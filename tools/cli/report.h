@@ -54,6 +54,12 @@ void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Wipes it. Every message above does this by itself. */
 void cli_progress_clear(void);
 
+/* The ending of a word behind a count: "%zu case%s". */
+static inline const char *cli_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* Escape sequences that switch a colour on and off; "" when `stream` is no terminal or
  * NO_COLOR is set and not empty (no-color.org). */
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BOLD };

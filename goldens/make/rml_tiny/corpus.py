@@ -10,6 +10,7 @@ A document is a chapter, a paragraph or verse one line of it. Everything is ASCI
 import re
 import struct
 import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -95,6 +96,10 @@ def split():
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    import script_arguments
+
+    script_arguments.parse(__doc__)
     for documents in split():
         print(len(documents), "documents,", sum(len(t) for _, t in documents), "bytes:",
               *[title for title, _ in documents[:3]], "...", documents[-1][0])

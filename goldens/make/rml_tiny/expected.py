@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import bpe
 import checkpoint
+import script_arguments
 
 N_POSITIONS = 256
 N_CTX = (128, N_POSITIONS)
@@ -60,7 +61,7 @@ def choices(model, encoder, path):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder = Path(script_arguments.parse(__doc__, "folder").folder)
     tokenizer = json.loads((folder / "tokenizer.json").read_text())["model"]
     encoder = bpe.Encoder(sorted(tokenizer["vocab"], key=tokenizer["vocab"].get),
                           [tuple(pair) for pair in tokenizer["merges"]])

@@ -18,6 +18,7 @@ import items
 import layout
 import names
 import recipe as recipes
+import script_arguments
 import tensor_files
 
 SEED = 1
@@ -58,7 +59,7 @@ def gguf_tensors(recipe, folder):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder = Path(script_arguments.parse(__doc__, "folder").folder)
     config = json.loads((folder / "config.json").read_text())
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     recipe = recipes.from_config(config)

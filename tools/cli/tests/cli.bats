@@ -45,6 +45,24 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     [[ $output == *--no-db* && $output == *--json* ]]
 }
 
+# Of each program and command: what fits 80 columns, with no gaps and lists that keep their shape
+@test "--help is laid out for 80 columns" {
+    local program command help
+    for program in golden bench eval results inspect tokenize quantize chat; do
+        rml-$program --help >"$BATS_TEST_TMPDIR/own"
+        for command in '' $(sed -n '/^Commands:/,/^$/ s/^  \([a-z]*\) .*/\1/p' "$BATS_TEST_TMPDIR/own"); do
+            help=$BATS_TEST_TMPDIR/$program.$command
+            rml-$program $command --help >"$help"
+            echo "$program $command:"
+            [ -z "$(grep -nE '.{80}| $' "$help")" ]
+            [ "$(cat -s "$help")" = "$(cat "$help")" ]
+            # nothing of a list at the margin, where a line of its own begins with a capital or ends a sentence
+            [ -z "$(sed -n '/^Commands:/,/^$/ p; /^Kinds:/,/^$/ p' "$help" | grep -nE '^[a-z]')" ]
+        done
+    done
+    [ "$(ls "$BATS_TEST_TMPDIR" | wc -l)" -gt 40 ]
+}
+
 @test "common options may stand before the command" {
     run rml-golden --threads 2 --no-db --json check "$LLAMA/model.gguf" "$LLAMA/golden.json"
     [ "$status" -eq 0 ]
