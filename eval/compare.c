@@ -32,9 +32,9 @@ enum { KEY_METRIC = CLI_OWN_KEY, KEY_CONFIDENCE, KEY_POWER, KEY_MARKDOWN, KEY_JU
      KEY_METRIC,                                                                                   \
      "NAME",                                                                                       \
      0,                                                                                            \
-     "Figure of the items that is compared: acc, acc_norm, acc_bytes, acc_token, exact_match, "    \
-     "ppl, "                                                                                       \
-     "bits_per_byte (acc; of texts ppl, and in lm-eval's protocol bits_per_byte)",                 \
+     "Figure of quality that is compared: acc, acc_norm, acc_bytes, acc_token, exact_match, ppl, " \
+     "bits_per_byte, or one that an import has (acc or exact_match; of texts ppl, and in "         \
+     "lm-eval's protocol bits_per_byte)",                                                          \
      1},                                                                                           \
         {"power",                                                                                  \
          KEY_POWER,                                                                                \
@@ -56,8 +56,8 @@ static const struct argp_option compare_table[] = {
 
 static const struct argp_option gate_table[] = {
     {"margin", KEY_MARGIN, "M", 0,
-     "The loss that is allowed: of accuracies in their unit (0.01: one point), of perplexities "
-     "ln(PPL_b / PPL_a) (0.01: one percent), of bits per byte in bits",
+     "Needed: the loss that is allowed, of accuracies in their unit (0.01 is one point), of "
+     "perplexities ln(PPL_b / PPL_a) (0.01 is one percent), of bits per byte in bits",
      0},
     COMMON_OPTIONS,
     {"confidence", KEY_CONFIDENCE, "P", 0, "One-sided, of the loss's bound (0.95)", 1},
@@ -142,14 +142,17 @@ static struct gate_judgement *judge_all(const struct arguments *a, struct compar
 }
 
 /* The verdict is kept with the runs where that can be; a database that is read-only can still be
- * asked. */
-static struct store *open_store(const struct arguments *a, bool *keeps, struct rml_error *err)
+ * asked. One that is not there has no baseline. */
+static struct store *open_store(const struct arguments *a, bool *keeps, bool *incomparable,
+                                struct rml_error *err)
 {
     char path[PATH_MAX];
     if (!store_path(a->options.db, path, sizeof path, err))
         return NULL;
     *keeps = access(path, W_OK) == 0;
-    return store_open(path, *keeps ? STORE_WRITE : STORE_READ, err);
+    struct store *store = store_open(path, *keeps ? STORE_WRITE : STORE_READ, err);
+    *incomparable = !store && err->code == RML_NOT_FOUND;
+    return store;
 }
 
 static int run(const struct arguments *a)
@@ -162,7 +165,7 @@ static int run(const struct arguments *a)
     bool keeps = false;
     /* The gate's bound is one-sided: the interval beside it is the two-sided one that ends there. */
     double confidence = a->is_gate ? 2 * a->confidence - 1 : a->confidence;
-    struct store *store = open_store(a, &keeps, &err);
+    struct store *store = open_store(a, &keeps, &incomparable, &err);
     bool ok = store && run_comparison_init(&comparison, store, a->runs[0], a->runs[1], a->metric,
                                            confidence, a->power, &incomparable, &err);
     struct compare_report report = {.comparison = &comparison, .verdict = GATE_WITHIN};

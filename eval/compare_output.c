@@ -284,6 +284,25 @@ void compare_print(const struct compare_report *r)
 
 /* ---- Markdown and JUnit --------------------------------------------------------------------------------- */
 
+/* By what the verdicts come about. */
+static void write_footnote(const struct compare_report *r, FILE *out)
+{
+    if (r->gates)
+        fprintf(
+            out,
+            "\nPaired by item. The bounds of the loss decide: within when the upper one is "
+            "below the margin, worse when the lower one is above it, else inconclusive. Each is "
+            "one-sided, with a confidence of %.4g%s.\n",
+            1 - alpha_of(r) / 2,
+            r->comparison->n > 1 ? "; of the lower ones, of all tasks together" : "");
+    else
+        fprintf(out,
+                "\nPaired by item. The test decides; the interval is that of the paired t test. "
+                "Detectable: the least difference that a test at the level %.4g finds "
+                "with probability %.4g.\n",
+                alpha_of(r), r->comparison->power);
+}
+
 bool compare_write_markdown(const struct compare_report *r, const char *file, struct rml_error *err)
 {
     struct cli_output output;
@@ -302,11 +321,7 @@ bool compare_write_markdown(const struct compare_report *r, const char *file, st
     struct cli_table *table = make_table(r);
     cli_table_print_markdown(table, output.stream);
     cli_table_destroy(table);
-    fprintf(output.stream,
-            "\nPaired by item. The test decides; the interval is that of the paired t test. "
-            "Detectable: the least difference that a test at the level %.4g finds "
-            "with probability %.4g.\n",
-            alpha_of(r), r->comparison->power);
+    write_footnote(r, output.stream);
     table = flipped_table(r, &n_flipped);
     if (table) {
         fprintf(output.stream, "\n<details><summary>items that flipped: %zu</summary>\n\n",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "eval/compare_checks.h"
+#include "eval/compare_metric.h"
 #include "eval/exact_sum.h"
 #include "eval/group_blocks.h"
 
@@ -26,66 +27,6 @@ static double real_of(const json_t *object, const char *key)
 static bool no_memory(struct rml_error *err)
 {
     return rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to compare");
-}
-
-/* ---- Which figure ----------------------------------------------------------------------------- */
-
-static bool has_metric(const json_t *task, const char *metric)
-{
-    json_t *names = json_loads(text_of(task, "metrics_json"), 0, NULL);
-    size_t i;
-    json_t *name;
-    bool found = false;
-    json_array_foreach(names, i, name) found |= strcmp(json_string_value(name), metric) == 0;
-    json_decref(names);
-    return found;
-}
-
-/* Divergences and bare log-likelihoods are figures of a run, not of its items. */
-static bool has_figures(const json_t *task)
-{
-    json_t *names = json_loads(text_of(task, "metrics_json"), 0, NULL);
-    bool has = json_array_size(names) > 0;
-    json_decref(names);
-    return has;
-}
-
-/* Perplexities are made from the figures nll_sum and n_scored or n_bytes of documents. A figure
- * that was asked for and that neither has is a mistake of the command line's. */
-static bool choose_metric(struct task_comparison *t, const char *asked, const char *file,
-                          bool *incomparable, struct rml_error *err)
-{
-    *incomparable = !has_figures(t->of_a) || !has_figures(t->of_b);
-    if (*incomparable)
-        return rmli_fail(err, RML_INVALID_ARGUMENT, file, -1,
-                         "task '%s': no figures of items found in %s, expected questions, replies "
-                         "or texts with perplexities",
-                         t->task, has_figures(t->of_a) ? "b" : "a");
-    bool by_bytes = has_metric(t->of_a, "n_bytes") && has_metric(t->of_b, "n_bytes");
-    bool by_tokens = has_metric(t->of_a, "n_scored") && has_metric(t->of_b, "n_scored");
-    const char *metric = asked;
-    if (!metric && has_metric(t->of_a, "acc"))
-        metric = "acc";
-    else if (!metric && has_metric(t->of_a, "exact_match"))
-        metric = "exact_match";
-    else if (!metric)
-        metric = by_tokens && strcmp(text_of(t->of_a, "protocol"), "lm-eval") != 0
-                     ? "ppl"
-                     : "bits_per_byte";
-    if (strcmp(metric, "ppl") == 0 && by_tokens)
-        t->kind = COMPARE_PERPLEXITY;
-    else if (strcmp(metric, "bits_per_byte") == 0 && by_bytes)
-        t->kind = COMPARE_BITS_PER_BYTE;
-    else if (!has_metric(t->of_a, metric) || !has_metric(t->of_b, metric)) {
-        *incomparable = !asked || has_metric(t->of_a, metric) || has_metric(t->of_b, metric);
-        return rmli_fail(err, RML_INVALID_ARGUMENT, file, -1,
-                         "task '%s': no figure '%s' of items found in %s, expected one of %s",
-                         t->task, metric, has_metric(t->of_a, metric) ? "b" : "a",
-                         text_of(has_metric(t->of_a, metric) ? t->of_b : t->of_a, "metrics_json"));
-    }
-    t->lower_is_better = t->kind != COMPARE_ITEMS;
-    t->metric = strdup(metric);
-    return t->metric || no_memory(err);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------- */
@@ -314,7 +255,7 @@ bool run_comparison_init(struct run_comparison *c, struct store *store, const ch
     for (size_t i = 0; ok && i < c->n; i++) {
         struct task_comparison *t = &c->tasks[i];
         const struct store_eval_side a = {id_a, t->task}, b = {id_b, t->task};
-        ok = choose_metric(t, metric, store_file(store), incomparable, err) &&
+        ok = compare_choose_metric(t, metric, store_file(store), incomparable, err) &&
              compare_task(t, store, &a, &b, c, incomparable, err);
     }
     ok = ok && adjust(c, err);

@@ -49,8 +49,7 @@ struct run_comparison {
 };
 
 /*
- * metric NULL: of each task acc, else exact_match, else perplexity (bits per byte in lm-eval's
- * protocol). confidence: of the two-sided intervals. On failure *incomparable tells whether
+ * metric NULL: of each task as compare_choose_metric has it. confidence: of the two-sided intervals. On failure *incomparable tells whether
  * the runs are there and differ (exit 6).
  */
 bool run_comparison_init(struct run_comparison *comparison, struct store *store, const char *name_a,

@@ -290,8 +290,8 @@ int results_compare_main(int argc, char **argv)
     if (store && store_find_run(store, a.runs[0], &id_a, &err) &&
         store_find_run(store, a.runs[1], &id_b, &err))
         document = compare_runs(store, id_a, id_b, &incomparable, &err);
-    else if (store)
-        incomparable = err.code == RML_NOT_FOUND; /* no such baseline */
+    else
+        incomparable = err.code == RML_NOT_FOUND; /* no such baseline, or no database at all */
     store_close(store);
     bool ok = document && (!a.output || write_output(a.output, document, &err));
     if (ok && common.json)

@@ -359,6 +359,22 @@ static void print_evals(const json_t *rows)
     cli_table_destroy(table);
 }
 
+/* The same runs may be compared at several confidences and judged by several margins: what flipped
+ * is the same for all of these. */
+static bool is_told_before(const json_t *verdicts, size_t i)
+{
+    static const char *const keys[] = {"task", "metric", "base_run", "candidate_run", "flipped"};
+    for (size_t j = 0; j < i; j++) {
+        bool is_same = true;
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+            is_same &= json_equal(json_object_get(json_array_get(verdicts, i), keys[k]),
+                                  json_object_get(json_array_get(verdicts, j), keys[k])) == 1;
+        if (is_same)
+            return true;
+    }
+    return false;
+}
+
 static void print_flipped(const json_t *verdict)
 {
     size_t i;
@@ -366,7 +382,8 @@ static void print_flipped(const json_t *verdict)
     json_array_foreach(json_object_get(verdict, "flipped"), i, item)
     {
         if (i == 0)
-            printf("\nitems of %s that flipped\n", row_text(verdict, "task"));
+            printf("\nitems of %s that flipped in %s\n", row_text(verdict, "task"),
+                   row_text(verdict, "metric"));
         const char *text = row_text(item, "text");
         printf("  %s: right in %s only%s%.100s\n", row_text(item, "id"),
                row_real(item, "a") > row_real(item, "b") ? "the base" : "the candidate",
@@ -398,7 +415,11 @@ static void print_eval_verdicts(const json_t *rows)
     }
     cli_table_print(table, stdout);
     cli_table_destroy(table);
-    json_array_foreach(rows, i, row) print_flipped(row);
+    json_array_foreach(rows, i, row)
+    {
+        if (!is_told_before(rows, i))
+            print_flipped(row);
+    }
 }
 
 /* A table of its own, when there are rows. */

@@ -154,7 +154,7 @@ END
     [[ $stderr == *"task 'kld': no figures of items found in a, expected questions, replies or texts"* ]]
     try rml-eval gate one same --margin 0.1 --metric acc --db $db
     [ "$status" -eq 1 ]
-    [[ $stderr == *"no figure 'acc' of items found in a, expected one of "*exact_match* ]]
+    [[ $stderr == *"no figure 'acc' of items found in either run, expected one that both have: exact_match" ]]
     sqlite3 "$RML_DB" ".backup copy.db"
     sqlite3 copy.db "UPDATE eval_doc SET gold_json = '7' WHERE run_id = 2 AND doc_id = '9'"
     try rml-eval compare 1 2 --db copy.db
@@ -167,6 +167,50 @@ END
     [[ $stderr == *"token ids differ"* ]]
 }
 
+@test "what is stored beside the figures of quality is not judged, and an error names those there are" {
+    local of_texts='ppl, bits_per_byte'
+    while read -r a b metric what expected; do
+        for command in compare 'gate --margin 0.1'; do
+            # shellcheck disable=SC2086 # words
+            try rml-eval $command "$a" "$b" --metric "$metric" --json
+            echo "$metric: $stderr"
+            [ "$status" -eq 1 ]
+            [[ $stderr == *": '$metric' is no figure of quality, expected one that both have: $expected" ]]
+        done
+    done <<END
+1 2 pick is acc, acc_bytes, acc_norm, acc_token
+1 2 pick_norm is acc, acc_bytes, acc_norm, acc_token
+5 6 nll_sum is $of_texts
+5 6 n_words is $of_texts
+5 6 n_scored is $of_texts
+5 6 n_bytes is $of_texts
+END
+    try rml-eval compare 5 6 --metric perplexity
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": no figure 'perplexity' of items found in either run, expected one that both have: $of_texts" ]]
+    for metric in ppl bits_per_byte; do
+        rml-eval compare 5 6 --metric "$metric" --json >a.json
+        [ "$(sql "a->>'metric'")" = "$metric" ]
+    done
+    # of replies judged by several rules none is called exact_match alone
+    sqlite3 "$RML_DB" ".backup rules.db"
+    sqlite3 rules.db "UPDATE eval_doc_metric SET metric = iif(metric = 'acc', 'exact_match,last', 'exact_match,strict')
+        WHERE run_id IN (1, 2) AND metric IN ('acc', 'acc_norm');
+      DELETE FROM eval_doc_metric WHERE run_id IN (1, 2) AND metric NOT LIKE 'exact_match,%'"
+    rml-eval compare 1 2 --db rules.db --json >a.json
+    [ "$(sql "a->>'metric' = 'exact_match,last' AND a->'mcnemar'->>'n10' = 10")" = 1 ]
+}
+
+@test "a database that is not there is a missing baseline, to compare and to gate" {
+    for command in 'rml-eval compare' 'rml-eval gate --margin 0.1' 'rml-results compare'; do
+        try $command 1 2 --db nope.db --json
+        [ "$status" -eq 6 ]
+        [[ $stderr == *"nope.db: no results database there"* ]]
+        [[ $output == *'"error"'* ]]
+        [ ! -e nope.db ]
+    done
+}
+
 @test "a gate passes only within its margin, and tells worse from inconclusive" {
     # loss 0.1167, standard error 0.0587, t(59) at one-sided 95 %: 1.671: 0.0186 to 0.2147
     try rml-eval gate 1 2 --margin 0.22 --json
@@ -177,6 +221,9 @@ END
     grep -q 'failures="1"' j.xml
     grep -q 'failure type="inconclusive"' j.xml
     grep -q '### rml-eval gate: inconclusive (margin 0.21)' m.md
+    # what stands below the table is about bounds, at the confidence that was asked for
+    grep -q 'The bounds of the loss decide: .* with a confidence of 0.95' m.md
+    ! grep -q Detectable m.md
     try rml-eval gate 1 2 --margin 0.018
     [ "$status" -eq 4 ]
     try rml-eval gate 2 1 --margin 0.018 # the other way round b is better
@@ -219,6 +266,9 @@ END
     rml-results show 2 >show.txt
     grep -q 'choices  *acc  .* 60  *0.55  *0.4333  *0.1167 .* 0.09229 .* 13  *-  *no difference seen' show.txt
     grep -q 'right in the base only: .*in law with whom she had wrought, and' show.txt
+    # compared and judged: what flipped is told once
+    [ "$(grep -c '^items of choices that flipped in acc$' show.txt)" -eq 1 ]
+    [ "$(grep -c 'right in the .* only' show.txt)" -eq 13 ]
     rml-results show 1 --json >a.json
     [ "$(sql "json_array_length(a, '\$.eval_verdicts') = 2 AND json_array_length(a, '\$.eval_verdicts[0].flipped') = 13
         AND json_extract(a, '\$.evals[0].protocol') IS NOT NULL AND json_extract(a, '\$.evals[0].settings.delimiter') = ' '")" = 1 ]
