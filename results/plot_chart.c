@@ -204,13 +204,13 @@ static size_t number(struct chart *chart, unsigned mask, bool by_panel, size_t o
     number(chart, mask, by_panel, offsetof(struct chart_point, member))
 
 /* Keeps the panels that compare something, if any does, and of these the CHART_MAX_PANELS that have
- * the newest runs. */
+ * several points, where the layout prefers that, and the newest runs. */
 static void choose_panels(struct chart *chart, const struct chart_layout *layout)
 {
     struct panel {
         bool compares, is_kept;
         double newest_ns;
-        size_t index;
+        size_t n, index;
     } *panels = calloc(chart->n_panels + 1, sizeof *panels);
     chart->n_panels_found = chart->n_panels;
     chart->no_memory |= !panels;
@@ -219,15 +219,18 @@ static void choose_panels(struct chart *chart, const struct chart_layout *layout
         struct panel *panel = &panels[chart->points[i].panel];
         panel->compares |= layout->needs_two && chart->points[i].cluster > 0;
         panel->newest_ns = fmax(panel->newest_ns, chart->points[i].start_ns);
+        panel->n++;
         any |= panel->compares;
     }
     size_t n_kept = 0, n = 0;
     for (size_t p = 0; panels && p < chart->n_panels; p++) {
         size_t n_before = 0;
-        for (size_t q = 0; q < chart->n_panels; q++)
-            n_before += (panels[q].compares || !any) &&
-                        (panels[q].newest_ns > panels[p].newest_ns ||
-                         (panels[q].newest_ns == panels[p].newest_ns && q < p));
+        for (size_t q = 0; q < chart->n_panels; q++) {
+            int order = layout->prefers_many * ((panels[p].n > 1) - (panels[q].n > 1));
+            if (order == 0)
+                order = compare_numbers(panels[p].newest_ns, panels[q].newest_ns);
+            n_before += (panels[q].compares || !any) && (order < 0 || (order == 0 && q < p));
+        }
         panels[p].is_kept = (panels[p].compares || !any) && n_before < CHART_MAX_PANELS;
         panels[p].index = panels[p].is_kept ? n_kept++ : SIZE_MAX;
     }

@@ -106,7 +106,8 @@ struct chart_layout {
     unsigned series;        /* always tell series apart */
     enum chart_dim more[8]; /* and these while there are not too many */
     size_t n_more, max_series;
-    bool needs_two; /* a panel with one x only shows nothing, unless none has more */
+    bool needs_two;    /* a panel with one x only shows nothing, unless none has more */
+    bool prefers_many; /* panels of one point are the first to be left out */
 };
 
 /* Sorts the points by panel, series and x, and numbers these. Of too many panels those with

@@ -14,6 +14,7 @@
 struct arguments {
     const struct plot_kind *kind;
     const char *db, *output, *data;
+    char **runs; /* names, ending with NULL; or NULL */
     struct plot_selection selection;
 };
 
@@ -36,8 +37,8 @@ static const struct argp_option options[] = {
     {"data", KEY_DATA, "FILE", 0, "Keep the data file that the script draws from", 1},
     RESULTS_DB_OPTION,
     {"run", KEY_RUN, "LIST", 0,
-     "Only these runs, by uuid or what it begins with (all of the host and build of the newest "
-     "complete run that has such rows)",
+     "Only these runs, named as for show but that a label means all runs that have it (all of the "
+     "host and build of the newest complete run that has such rows)",
      2},
     {"host", KEY_HOST, "GLOB", 0, "Only hosts of this name or fingerprint", 2},
     {"suite", KEY_SUITE, "GLOB", 0, "Only cases of these suites", 2},
@@ -81,14 +82,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!plot_output_is_known(arg))
             argp_error(state, "-o: '%s' found, expected a name that ends in .svg, .png or .txt",
                        arg);
-        a->output = arg;
+        a->output = cli_arg_output(state, "-o", arg);
         return 0;
     case KEY_DATA:
         a->data = cli_arg_output(state, "--data", arg);
         return 0;
     case KEY_RUN:
-        free(s->runs);
-        cli_arg_words(state, "--run", arg, &s->runs);
+        free(a->runs);
+        cli_arg_words(state, "--run", arg, &a->runs);
         return 0;
     case KEY_HOST:
         s->host = pattern(state, "--host", arg);
@@ -161,9 +162,10 @@ int results_plot_main(int argc, char **argv)
 
     struct rml_error err = RML_ERROR_INIT;
     struct store *store = results_open(a.db, &err);
-    bool ok = store && plot_selection_check(store, &a.selection, &err) &&
+    bool ok = store && plot_selection_find(&a.selection, store, a.runs, &err) &&
               plot_draw(a.kind, store, &a.selection, a.output, a.data, &err);
     store_close(store);
     free(a.selection.runs);
+    free(a.runs);
     return ok ? CLI_PASS : cli_error(&err);
 }

@@ -141,8 +141,7 @@ static const char quality_sql[] =
     " AND NOT (e.metric = 'ppl' AND EXISTS (SELECT 1 FROM cost WHERE cost.run_id = e.run_id"
     "  AND cost.task = e.task))"
     " AND (e.state = 'complete' OR ?1 IS NOT NULL)"
-    " AND (?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(?1)"
-    "  WHERE substr(e.run_uuid, 1, length(value)) = value))"
+    " AND (?1 IS NULL OR e.run_id IN (SELECT value FROM json_each(?1)))"
     " AND (?2 IS NULL OR h.hostname GLOB ?2 OR h.fingerprint GLOB ?2)"
     " AND (?6 IS NULL OR m.file_name GLOB ?6) AND e.start_ns >= ?7)"
     " SELECT q.task, metric, q.value, stderr, n, arithmetic, k_dtype, v_dtype, model, file_bytes,"
@@ -271,10 +270,13 @@ bool plot_export_quality(const struct plot_kind *kind, struct store *store,
 {
     /* Few points are named in full beside them; of many the key has the checkpoint and the
      * arithmetic, and the labels are the cache types. */
-    static const struct chart_layout few = {
-        .ignored = DIM(WORK), .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC) | DIM(KV)};
+    static const struct chart_layout few = {.ignored = DIM(WORK),
+                                            .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC) |
+                                                      DIM(KV),
+                                            .prefers_many = true};
     static const struct chart_layout many = {.ignored = DIM(WORK) | DIM(KV),
-                                             .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC)};
+                                             .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC),
+                                             .prefers_many = true};
     struct chart chart;
     struct query q;
     size_t n_bases = 0;

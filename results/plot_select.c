@@ -10,8 +10,7 @@
 
 /* Parameters 1 to 7. */
 #define FILTERS                                                                                    \
-    "(?1 IS NULL OR EXISTS (SELECT 1 FROM json_each(?1)"                                           \
-    " WHERE substr(run_uuid, 1, length(value)) = value))"                                          \
+    "(?1 IS NULL OR run_uuid IN (SELECT u.uuid FROM run AS u JOIN json_each(?1) ON u.id = value))" \
     " AND (?2 IS NULL OR hostname GLOB ?2 OR host_fingerprint GLOB ?2) AND (?3 IS NULL OR suite "  \
     "GLOB ?3)"                                                                                     \
     " AND (?4 IS NULL OR name GLOB ?4) AND (?5 IS NULL OR engine GLOB ?5)"                         \
@@ -82,44 +81,30 @@ static bool is_all(const struct plot_selection *s)
            s->since_ns == INT64_MIN;
 }
 
-bool plot_selection_check(struct store *store, const struct plot_selection *s,
-                          struct rml_error *err)
+bool plot_selection_find(struct plot_selection *s, struct store *store, char *const *names,
+                         struct rml_error *err)
 {
-    for (size_t i = 0; s->runs && s->runs[i]; i++) {
-        struct query q;
-        query_init(&q, store, "SELECT count(*) FROM run WHERE substr(uuid, 1, length(?1)) = ?1");
-        query_text(&q, s->runs[i]);
-        int64_t n = query_id(&q);
-        if (!query_release(&q, "looking for a run", err))
-            return false;
-        if (n != 1)
-            return rmli_fail(err, n ? RML_INVALID_ARGUMENT : RML_NOT_FOUND, store_file(store), -1,
-                             n ? "run '%s' found more than once, expected more of its uuid"
-                               : "run '%s' not found, expected a uuid or its beginning (see "
-                                 "rml-results list)",
-                             s->runs[i]);
+    json_t *ids = json_array();
+    bool ok = true;
+    for (; ok && names && *names; names++)
+        ok = store_find_runs(store, *names, ids, err);
+    if (ok && json_array_size(ids) > 0) {
+        s->runs = json_dumps(ids, JSON_COMPACT);
+        ok = s->runs || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the runs");
     }
-    return true;
+    json_decref(ids);
+    return ok;
 }
 
 void plot_bind(struct query *q, const struct plot_selection *s)
 {
-    char *runs = NULL;
-    if (s->runs) {
-        json_t *names = json_array();
-        for (size_t i = 0; s->runs[i]; i++)
-            json_array_append_new(names, json_string(s->runs[i]));
-        runs = json_dumps(names, JSON_COMPACT);
-        json_decref(names);
-    }
-    query_text(q, runs);
+    query_text(q, s->runs);
     query_text(q, s->host);
     query_text(q, s->suite);
     query_text(q, s->case_name);
     query_text(q, s->engine);
     query_text(q, s->model);
     query_int(q, s->since_ns);
-    free(runs);
 }
 
 /* ---- A row ----------------------------------------------------------------------------------- */

@@ -11,14 +11,14 @@
 
 /* Patterns as SQLite's GLOB has them (*, ?, [a-z]); NULL: all. */
 struct plot_selection {
-    char **runs; /* uuids or what they begin with; NULL-terminated, or NULL */
+    char *runs; /* ids of runs as an array of JSON (plot_selection_find), or NULL; owned */
     const char *host, *suite, *case_name, *engine, *model;
     int64_t since_ns; /* runs that began then or later; INT64_MIN: all */
 };
 
-/* Every run that is named is one run of the database. */
-bool plot_selection_check(struct store *store, const struct plot_selection *selection,
-                          struct rml_error *err);
+/* Sets the runs that the names (ending with NULL; NULL: all runs) mean as store_find_runs has it. */
+bool plot_selection_find(struct plot_selection *selection, struct store *store, char *const *names,
+                         struct rml_error *err);
 
 /* What a kind makes of a row. */
 struct plot_figures {

@@ -1,6 +1,7 @@
 #include "results/run_select.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,15 +49,16 @@ static bool find_by_prefix(struct store *store, const char *name, int64_t *id,
                      "'%s' starts the uuid of %" PRId64 " runs, expected that of one", name, n);
 }
 
-bool store_find_run(struct store *store, const char *name, int64_t *run_id, struct rml_error *err)
+static const char by_label[] = "SELECT id FROM run WHERE label = ? ORDER BY start_ns DESC, id DESC";
+
+/* *label: the name is one, of which *run_id is the newest run; else NULL. */
+static bool find_run(struct store *store, const char *name, int64_t *run_id, const char **label,
+                     struct rml_error *err)
 {
-    static const char by_label[] =
-        "SELECT id FROM run WHERE label = ? ORDER BY start_ns DESC, id DESC";
     bool is_label = strncmp(name, "label:", 6) == 0;
     uint64_t number;
     int64_t id = 0;
-    if (is_label && !first_id(store, by_label, name + 6, &id, err))
-        return false;
+    *label = NULL;
     if (!is_label && strcmp(name, "last") == 0 &&
         !first_id(store, "SELECT id FROM run ORDER BY start_ns DESC, id DESC", NULL, &id, err))
         return false;
@@ -65,13 +67,39 @@ bool store_find_run(struct store *store, const char *name, int64_t *run_id, stru
         return false;
     if (!is_label && id == 0 && is_uuid_prefix(name) && !find_by_prefix(store, name, &id, err))
         return false;
-    if (!is_label && id == 0 && !first_id(store, by_label, name, &id, err))
-        return false;
+    if (id == 0) {
+        *label = name + (is_label ? 6 : 0);
+        if (!first_id(store, by_label, *label, &id, err))
+            return false;
+    }
     *run_id = id;
     return id != 0 || rmli_fail(err, RML_NOT_FOUND, store->path, -1,
                                 "no run '%s' found, expected an id, a uuid or at least 4 of its "
                                 "first characters, a label, or last",
                                 name);
+}
+
+bool store_find_run(struct store *store, const char *name, int64_t *run_id, struct rml_error *err)
+{
+    const char *label;
+    return find_run(store, name, run_id, &label, err);
+}
+
+bool store_find_runs(struct store *store, const char *name, json_t *run_ids, struct rml_error *err)
+{
+    const char *label;
+    int64_t id;
+    if (!find_run(store, name, &id, &label, err))
+        return false;
+    if (!label)
+        return json_array_append_new(run_ids, json_integer(id)) == 0 ||
+               rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the runs");
+    struct query q;
+    query_init(&q, store, by_label);
+    query_text(&q, label);
+    while (query_step(&q))
+        json_array_append_new(run_ids, json_integer(sqlite3_column_int64(q.stmt, 0)));
+    return query_release(&q, "looking for runs", err);
 }
 
 const char *run_shown_state(struct store *store, int64_t run_id, const char *state)

@@ -320,6 +320,11 @@ bool store_find_decode_speed(struct store *store, int64_t run_id, const char *ta
 bool store_find_run(struct store *store, const char *name, int64_t *run_id, struct rml_error *err);
 
 struct json_t;
+/* The same where several may be meant: a label stands for all runs that have it, as those of a sweep
+ * do. Appends their ids to an array. */
+bool store_find_runs(struct store *store, const char *name, struct json_t *run_ids,
+                     struct rml_error *err);
+
 /*
  * What a run evaluated: an array of objects with task, protocol, model, model_sha256,
  * tokenizer_sha256, arithmetic, k_dtype, v_dtype, isa, settings_json, run (uuid), label, kind,

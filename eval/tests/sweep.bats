@@ -108,6 +108,22 @@ row() {
     }
 }
 
+@test "of too many panels of quality those that compare something are drawn, whatever came after" {
+    rml-eval sweep "$TINY" "$TINY/held-out.txt" --ctx 128 --head --limit 2 --kv f32,i8,f16 --arithmetic f32 >/dev/null
+    for n in 20 21 22 23 24 25 26 27 28; do # no two of these have a context in common
+        rml-eval perplexity "$TINY" "$TINY/held-out.txt" --ctx $n --head --limit 1 -q >/dev/null
+    done
+    RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.svg --data q.dat 2>note
+    grep -q '8 of 20 panels are drawn' note
+    for what in memory scored; do # both settings beside the base
+        [ "$(grep -c "^\"over $what.*kld_mean" q.dat)" -eq 2 ]
+    done
+    # the sweep alone, by its label, which all its runs have
+    RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.svg --data q.dat \
+        --run "$(query "SELECT label FROM run LIMIT 1")"
+    grep -q '^# rows: 4 in 2 panels' q.dat
+}
+
 @test "speed of decoding is what rml-bench has measured, and nothing else" {
     rml-bench decoder "$TINY/rml-tiny.gguf" --threads 1 --kv f16 --arithmetic f32 --gen 4 --prompt 0 --reps 21 -q >/dev/null || true
     n=$(query "SELECT count(*) FROM v_chart WHERE suite = 'decoder' AND n_gen > 0 AND tokens_per_second > 0")

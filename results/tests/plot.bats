@@ -101,9 +101,18 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     plot throughput-by-depth --suite attention --since 2026-10-01T00:00:00 --case 'llama*' --engine rml -o x.svg --data x.dat
     [ "$(points x.dat | wc -l)" -eq 32 ]
     try rml-results plot throughput-by-kv --db "$DB" --run zzz -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *"run 'zzz' not found"* ]]
-    try rml-results plot throughput-by-kv --db "$DB" --run "$(sqlite3 "$DB" "SELECT substr(uuid, 1, 1) FROM run GROUP BY 1 HAVING count(*) > 1 LIMIT 1")" -o x.svg
-    [ "$status" -eq 1 ] && [[ $stderr == *"found more than once"* ]]
+    [ "$status" -eq 1 ] && [[ $stderr == *"no run 'zzz' found, expected an id, a uuid or at least 4 of its first characters, a label, or last"* ]]
+    [ ! -e x.svg ] || rm x.svg
+    # named as for show: an id, and a label, which means all runs that have it
+    sqlite3 "$DB" ".backup labels.db"
+    sqlite3 labels.db "UPDATE run SET label = 'both' WHERE id IN (20, 24)"
+    rml-results plot throughput-by-kv --db labels.db --run both -o x.svg --data x.dat
+    grep -q 'rml 0.1.0 111111111' x.dat && grep -q 'rml 0.1.0 333333333 + changes' x.dat
+    rml-results plot throughput-by-kv --db labels.db --run 6 -o x.svg --data x.dat
+    grep -q '^# rows: 1 in 1 panels' x.dat
+    sqlite3 labels.db "UPDATE run SET uuid = 'abcd' || substr(uuid, 5) WHERE id IN (20, 24)"
+    try rml-results plot throughput-by-kv --db labels.db --run abcd -o x.svg
+    [ "$status" -eq 1 ] && [[ $stderr == *"'abcd' starts the uuid of 2 runs, expected that of one"* ]]
 }
 
 @test "peers: wrong rows are marked and in no ratio" {
