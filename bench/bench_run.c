@@ -170,7 +170,7 @@ int bench_session_end(struct bench_session *session, struct bench_outputs *outpu
             cli_json_print(document, 17);
         json_decref(document);
         cli_report_setup(false, session->options->verbosity);
-    } else if (session->n_rows > 0) {
+    } else if (session->n_rows > 0 && !(outputs && bench_outputs_to_stdout(outputs))) {
         print_rows(session);
     }
     if (outputs && session->n_rows > 0)

@@ -78,7 +78,7 @@ static const struct format {
 
 static const struct format *format_of(const char *name)
 {
-    const char *dot = strrchr(name, '.');
+    const char *dot = strcmp(name, "-") == 0 ? ".json" : strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].ending, dot) == 0)
             return &formats[i];
@@ -91,7 +91,8 @@ void bench_arg_output(struct argp_state *state, const char *name, struct bench_o
 {
     cli_arg_output(state, "-o", name);
     if (!format_of(name))
-        argp_error(state, "-o: '%s' found, expected a name that ends in .json, .jsonl, .csv or .md",
+        argp_error(state,
+                   "-o: '%s' found, expected a name that ends in .json, .jsonl, .csv or .md, or -",
                    name);
     if (outputs->n == BENCH_MAX_OUTPUTS)
         argp_error(state, "-o: expected at most %d files", BENCH_MAX_OUTPUTS);
@@ -99,6 +100,14 @@ void bench_arg_output(struct argp_state *state, const char *name, struct bench_o
         if (strcmp(outputs->names[i], name) == 0)
             argp_error(state, "-o: '%s' found twice", name);
     outputs->names[outputs->n++] = name;
+}
+
+bool bench_outputs_to_stdout(const struct bench_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++)
+        if (strcmp(outputs->names[i], "-") == 0)
+            return true;
+    return false;
 }
 
 bool bench_outputs_open(struct bench_outputs *outputs, struct rml_error *err)

@@ -1,5 +1,6 @@
 /*
- * Files that -o names: rows as JSON, JSON lines, CSV or Markdown, by the end of the name.
+ * Files that -o names: rows as JSON, JSON lines, CSV or Markdown, by the end of the name; "-" is
+ * JSON on standard output.
  *
  * They are opened before anything is measured, so that a folder that is not there is found out
  * then, and appear whole at the end.
@@ -21,6 +22,9 @@ struct bench_outputs {
 
 /* Adds a name; a bad one is a usage error. */
 void bench_arg_output(struct argp_state *state, const char *name, struct bench_outputs *outputs);
+
+/* Is standard output one of them? */
+bool bench_outputs_to_stdout(const struct bench_outputs *outputs);
 
 bool bench_outputs_open(struct bench_outputs *outputs, struct rml_error *err);
 /* Writes all of them; false with the first error, and then none that is not whole is left. */

@@ -48,7 +48,10 @@ static const struct argp_option sweep_options[] = {
      "roof); without it % roof is of the newest measurement in the database",
      5},
     {"output", 'o', "FILE", 0,
-     "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again", 5},
+     "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again (-: JSON "
+     "on "
+     "standard output)",
+     5},
     {0},
 };
 #define N_SWEEP_OPTIONS (sizeof sweep_options / sizeof sweep_options[0])
@@ -333,6 +336,9 @@ int bench_sweep_main(const struct bench_suite *suite, int argc, char **argv)
     if ((sweep.resume || sweep.roof) && options.no_db) {
         cli_fail(RML_INVALID_ARGUMENT, NULL, "--%s needs a database, which --no-db leaves out",
                  sweep.resume ? "resume" : "roof");
+        code = CLI_USAGE;
+    } else if (options.json && bench_outputs_to_stdout(&sweep.outputs)) {
+        cli_fail(RML_INVALID_ARGUMENT, NULL, "--json and -o - found, expected one of them");
         code = CLI_USAGE;
     } else if (!enumerate(&sweep, &plan, &err)) {
         code = cli_error(&err);

@@ -259,6 +259,7 @@ bool choice_write_items(const struct choice_scored *scored, choice_line_fn *line
     }
     if (ok)
         return cli_output_commit(&output, err);
+    cli_output_fail(&output, err);
     cli_output_abandon(&output);
-    return rmli_fail(err, RML_IO, scored->command->items_file, -1, "cannot be written");
+    return false;
 }

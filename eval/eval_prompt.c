@@ -61,12 +61,18 @@ error_t chat_command_parse(struct chat_options *chat, struct eval_options *optio
 bool chat_options_settle(struct chat_options *options, const struct eval_engine *engine,
                          struct rml_error *err)
 {
+    struct rml_error why = RML_ERROR_INIT;
+    char known[1024];
     if (!options->is_chat)
         return true;
     const char *chat_template = rml_tokenizer_chat_template(engine->tokenizer);
     options->format =
-        options->chosen ? options->chosen : rml_chat_format_of_template(chat_template, err);
-    return options->format != NULL;
+        options->chosen ? options->chosen : rml_chat_format_of_template(chat_template, &why);
+    rml_chat_format_list(known, sizeof known);
+    return options->format ||
+           rmli_fail(err, why.code, engine->name, -1,
+                     "%s; expected one that is known, or --chat=NAME with one of: %s", why.message,
+                     known);
 }
 
 void chat_options_add_settings(const struct chat_options *options, json_t *settings)

@@ -218,8 +218,9 @@ static bool write_items(const struct arguments *args, const struct generate_resu
     }
     if (ok)
         return cli_output_commit(&output, err);
+    cli_output_fail(&output, err);
     cli_output_abandon(&output);
-    return rmli_fail(err, RML_IO, args->items_file, -1, "cannot be written");
+    return false;
 }
 
 static void print_json(const struct generate_result *r, json_t *settings)

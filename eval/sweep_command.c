@@ -38,7 +38,8 @@ static const struct argp_option option_table[] = {
     {"kv", KEY_KV, "LIST", 0,
      "Cache types K or K:V with commas between (all nine pairs of f32, f16 and i8)", 1},
     {"arithmetic", KEY_ARITHMETIC, "LIST", 0, "f32, i8 or both with a comma between (f32,i8)", 1},
-    {"output", 'o', "FILE", 0, "Write the table as .json, .csv or .md", 3},
+    {"output", 'o', "FILE", 0, "Write the table as .json, .csv or .md (-: JSON on standard output)",
+     3},
     {"plan", KEY_PLAN, NULL, 0, "List the settings with their memory, and run none", 3},
     TEXT_OPTION_KEYS(2),
     EVAL_OPTION_KEYS,
@@ -81,6 +82,11 @@ static void parse_arithmetics(struct sweep_request *r, char *arg, struct argp_st
     free(words);
 }
 
+static bool to_stdout(const struct arguments *a)
+{
+    return a->output && strcmp(a->output, "-") == 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
@@ -100,7 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->output = cli_arg_output(state, "-o", arg);
         if (!sweep_output_fits(arg))
-            argp_error(state, "-o: '%s' found, expected a name that ends in .json, .csv or .md",
+            argp_error(state,
+                       "-o: '%s' found, expected a name that ends in .json, .csv or .md, or -",
                        arg);
         return 0;
     case ARGP_KEY_ARG:
@@ -112,6 +119,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->n_files == 0)
             argp_error(state, "expected a checkpoint and at least one text file");
+        if (a->options.json && to_stdout(a))
+            argp_error(state, "--json and -o - both want standard output");
         return text_command_parse(&a->text, &a->eval_options, key, arg, state);
     default:
         return text_command_parse(&a->text, &a->eval_options, key, arg, state);
@@ -141,6 +150,18 @@ static const struct argp sweep_argp = {
 
 /* ---- Running ------------------------------------------------------------------------------------- */
 
+/* What was not run has no speed. */
+static void tell_kept(const struct sweep *sweep)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_settings; i++)
+        n += sweep->settings[i].run.n_reused > 0 && sweep->settings[i].run.n_computed == 0;
+    if (n > 0)
+        cli_note("%zu of %zu settings were kept before and have no speed here (--fresh runs all "
+                 "anew)",
+                 n, sweep->n_settings);
+}
+
 static bool report(const struct arguments *a, const struct sweep *sweep, struct rml_error *err)
 {
     json_t *document = sweep_json(sweep, a->plan);
@@ -149,8 +170,10 @@ static bool report(const struct arguments *a, const struct sweep *sweep, struct 
     bool ok = !a->output || sweep_write(document, a->output, err);
     if (ok && a->options.json)
         cli_json_print(document, 17);
-    else if (ok)
+    else if (ok && !to_stdout(a))
         sweep_print(document, a->plan);
+    if (ok)
+        tell_kept(sweep);
     json_decref(document);
     return ok;
 }

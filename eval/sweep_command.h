@@ -80,7 +80,7 @@ int sweep_end(struct sweep *sweep, struct store *store, int exit_code);
 /* Settings without figures when `plan`. */
 struct json_t *sweep_json(const struct sweep *sweep, bool plan);
 
-/* From that document. `file` ends in .json, .csv or .md. */
+/* From that document. `file` ends in .json, .csv or .md; "-" is JSON on standard output. */
 bool sweep_output_fits(const char *file);
 bool sweep_write(const struct json_t *document, const char *file, struct rml_error *err);
 void sweep_print(const struct json_t *document, bool plan);

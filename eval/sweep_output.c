@@ -275,7 +275,7 @@ static const struct format {
 
 static const struct format *format_of(const char *file)
 {
-    const char *dot = strrchr(file, '.');
+    const char *dot = strcmp(file, "-") == 0 ? ".json" : strrchr(file, '.');
     for (size_t i = 0; dot && i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].ending, dot) == 0)
             return &formats[i];

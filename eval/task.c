@@ -192,7 +192,7 @@ static bool score_all(const struct arguments *a, struct task_run *tasks, struct 
     bool ok = eval_run_begin(run, &a->task.options, &a->task.eval_options, err);
     for (size_t i = 0; ok && i < a->n_files; i++) {
         json_t *result = NULL;
-        ok = task_run_score(&tasks[i], engine, run, &a->task, a->items_file ? output.stream : NULL,
+        ok = task_run_score(&tasks[i], engine, run, &a->task, a->items_file ? &output : NULL,
                             &result, err);
         if (ok)
             json_array_append(results, result);

@@ -10,6 +10,7 @@
 
 #include "eval/standard_errors.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/output.h"
 
 /* ---- Figures and lines ---------------------------------------------------------------------- */
 
@@ -59,12 +60,12 @@ static bool write_line(const struct task_report *r, const struct choice_item *it
     if (ok && item)
         ok = json_object_set_new(whole, "prompt", prompts_json(r, item)) == 0;
     ok = ok &&
-         json_dumpf(whole, r->items,
+         json_dumpf(whole, r->items->stream,
                     JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) == 0 &&
-         fputc('\n', r->items) != EOF;
+         fputc('\n', r->items->stream) != EOF;
     json_decref(line);
     json_decref(whole);
-    return ok || rmli_fail(err, RML_IO, NULL, -1, "the lines of --items cannot be written");
+    return ok || cli_output_fail(r->items, err);
 }
 
 static void set_request_counts(const struct task_report *r)

@@ -10,8 +10,8 @@ struct task_report {
     const struct task_run *task;
     const struct eval_engine *engine;
     const struct chat_options *chat;
-    FILE *items;           /* NULL: no lines */
-    struct json_t *result; /* figures are added */
+    const struct cli_output *items; /* NULL: no lines */
+    struct json_t *result;          /* figures are added */
 };
 
 bool task_report_choices(const struct task_report *report, struct eval_run *run,

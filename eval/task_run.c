@@ -219,8 +219,8 @@ static bool score_windows(struct task_run *task, struct eval_run *run, const str
 }
 
 bool task_run_score(struct task_run *task, struct eval_engine *engine, struct eval_run *run,
-                    const struct task_options *options, FILE *items, json_t **result,
-                    struct rml_error *err)
+                    const struct task_options *options, const struct cli_output *items,
+                    json_t **result, struct rml_error *err)
 {
     char *text = json_dumps(task->settings, JSON_COMPACT);
     const struct eval_task row = {

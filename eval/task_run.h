@@ -14,6 +14,8 @@
 #include "eval/perplexity_score.h"
 #include "eval/task_items.h"
 
+struct cli_output;
+
 struct task_options {
     struct cli_options options;
     struct eval_options eval_options;
@@ -48,8 +50,8 @@ bool task_run_encode(struct task_run *task, const struct eval_engine *engine,
 /* Scores and stores within a run; *result gets the figures as printed, lines of --items go to
  * `items` (NULL: none). */
 bool task_run_score(struct task_run *task, struct eval_engine *engine, struct eval_run *run,
-                    const struct task_options *options, FILE *items, struct json_t **result,
-                    struct rml_error *err);
+                    const struct task_options *options, const struct cli_output *items,
+                    struct json_t **result, struct rml_error *err);
 void task_run_release(struct task_run *task); /* safe on a zero struct */
 
 #endif

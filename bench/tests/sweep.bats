@@ -131,6 +131,11 @@ END
     sqlite3 :memory: -cmd '.mode csv' -cmd '.import a.csv t' "SELECT count(*) || ' ' || sum(n_samples) || ' ' || min(case_key) FROM t" >csv.txt
     grep -q '2 42 attention/llama-3-8b' csv.txt
     [ "$(grep -c '^| llama-3-8b |' a.md)" -eq 2 ]
+    # the same as JSON on standard output, alone
+    rml-bench attention --no-db --kv f16 --depth 16 -t 1 -o - >alone.json
+    [ "$(sqlite3 :memory: "SELECT json_array_length(CAST(readfile('alone.json') AS TEXT), '$.rows')")" -eq 1 ]
+    try rml-bench attention --no-db --depth 16 -t 1 -o - --json
+    [ "$status" -eq 2 ] && [[ $stderr == *'--json and -o - found, expected one of them' ]]
     try rml-bench attention --no-db --depth 16 -t 1 -o nosuch/a.json
     [ "$status" -eq 1 ] && [ -z "$output" ]
     [[ $stderr == *'nosuch/a.json'* ]]

@@ -143,4 +143,7 @@ void cli_parse(struct cli_options *options, unsigned accepted, const struct argp
     if (argp_parse(&root, argc, argv, 0, NULL, &inputs) != 0)
         exit(CLI_ERROR);
     cli_report_setup(options->json, options->verbosity);
+    struct rml_error err = RML_ERROR_INIT;
+    if (!cli_outputs_check(&err))
+        exit(cli_error(&err));
 }

@@ -57,7 +57,7 @@ struct cli_options {
 /*
  * Parses a command's own options (`own`, whose children must be NULL and whose parser gets
  * own_input) and the common ones in `accepted`, then sets up reports. The strings in
- * *options are borrowed from argv.
+ * *options are borrowed from argv. An output that cannot be opened ends the program, too.
  */
 void cli_parse(struct cli_options *options, unsigned accepted, const struct argp *own, int argc,
                char **argv, void *own_input);

@@ -195,6 +195,12 @@ bool cli_output_commit(struct cli_output *output, struct rml_error *err)
     return true;
 }
 
+bool cli_output_fail(const struct cli_output *output, struct rml_error *err)
+{
+    int error = output->sink && output->sink->error ? output->sink->error : ENOMEM;
+    return rmli_fail(err, RML_IO, output->path, -1, "cannot write: %s", strerror(error));
+}
+
 void cli_output_abandon(struct cli_output *output)
 {
     end_stream(output, false);

@@ -25,6 +25,9 @@ bool cli_output_open(struct cli_output *output, const char *name, struct rml_err
 /* Flushes, syncs, renames; false, with the reason, when anything written was lost. Releases
  * *output. */
 bool cli_output_commit(struct cli_output *output, struct rml_error *err);
+/* For a writer that could not go on: records why, which is the first write that failed, or where
+ * none did that memory was exhausted. Returns false; the output is still to be abandoned. */
+bool cli_output_fail(const struct cli_output *output, struct rml_error *err);
 /* Removes what was written, as far as that can be. Safe on a zero struct. */
 void cli_output_abandon(struct cli_output *output);
 

@@ -8,8 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/output.h"
 
 bool cli_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -137,11 +140,42 @@ void cli_arg_kv(struct argp_state *state, const char *option, const char *text,
                    text);
 }
 
+/* A process has one command line. Names beyond these are found out when they are opened. */
+static const char *outputs[32];
+static size_t n_outputs;
+
 const char *cli_arg_output(struct argp_state *state, const char *option, const char *text)
 {
     if (!*text)
         argp_error(state, "%s: '' found, expected the name of a file, or -", option);
+    if (n_outputs < sizeof outputs / sizeof outputs[0])
+        outputs[n_outputs++] = text;
     return text;
+}
+
+/* Nothing is left behind. */
+static bool check_output(const char *name, struct rml_error *err)
+{
+    struct cli_output output;
+    struct stat st;
+    if (strcmp(name, "-") == 0)
+        return true;
+    /* Opening a pipe would wait for its reader, and closing it end what that reads. */
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return access(name, W_OK) == 0 ||
+               rmli_fail(err, RML_IO, name, -1, "cannot open for writing: %s", strerror(errno));
+    bool ok = cli_output_open(&output, name, err);
+    cli_output_abandon(&output);
+    return ok;
+}
+
+bool cli_outputs_check(struct rml_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < n_outputs; i++)
+        ok = check_output(outputs[i], err);
+    n_outputs = 0;
+    return ok;
 }
 
 size_t cli_arg_words(struct argp_state *state, const char *option, const char *text, char ***words)

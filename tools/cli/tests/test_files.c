@@ -119,6 +119,19 @@ Test(output, reason_of_a_lost_write_is_kept)
     }
 }
 
+Test(output, a_writer_that_gives_up_says_why)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct cli_output output;
+    cr_assert(cli_output_open(&output, "/dev/full", &err));
+    while (fputc('x', output.stream) != EOF)
+        continue;
+    cr_expect_not(cli_output_fail(&output, &err));
+    cr_expect_eq(err.code, RML_IO);
+    cr_expect_str_eq(err.message, "cannot write: No space left on device");
+    cli_output_abandon(&output);
+}
+
 Test(output, target_of_a_link_is_made)
 {
     struct rml_error err = RML_ERROR_INIT;
