@@ -182,10 +182,8 @@ static bool open_base_file(struct arguments *a, struct sides *s, struct rml_erro
         return false;
     if (!ours)
         put_bos(s);
-    else if (strcmp(s->base.tokenizer_sha256, s->candidate.tokenizer_sha256) != 0)
-        return rmli_fail(err, RML_FORMAT, a->candidate, -1,
-                         "the tokenizer %.12s... found, expected that of the stored base, %.12s...",
-                         s->candidate.tokenizer_sha256, s->base.tokenizer_sha256);
+    else if (!check_same_tokens_of_file(&s->base, &s->candidate, err))
+        return false;
     s->requests = s->base.requests;
     s->n = s->base.n_windows;
     a->text.windows.n_ctx = s->base.n_ctx;
@@ -232,10 +230,11 @@ static bool run_pass(const struct arguments *a, struct sides *s, struct eval_run
     struct cli_output output = {0};
     struct base_writer writer = {0};
     struct kld_candidate candidate = {.run = run, .task = task};
+    const struct base_source source = {
+        .documents = &s->documents, .windows = &s->windows, .settings = &a->text.windows};
     bool saves = a->save_base != NULL;
     bool ok = !saves || (cli_output_open(&output, a->save_base, err) &&
-                         base_writer_begin(&writer, output.stream, a->save_base, &s->base, chosen,
-                                           task->protocol, a->text.windows.n_ctx, err));
+                         base_writer_begin(&writer, &output, &s->base, &source, chosen, err));
     const struct kld_pass_options options = {.writer = saves ? &writer : NULL};
     ok = ok && kld_pass(&s->base, chosen->requests, chosen->n, &candidate, 1, &options, NULL, err);
     if (ok && saves)

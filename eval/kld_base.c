@@ -3,7 +3,10 @@
  */
 #include "eval/kld_base.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +67,7 @@ void kld_base_release(struct kld_base *base)
     free(base->raw);
     free(base->rows);
     free(base->reduced);
+    json_decref(base->texts);
     if (base->stream)
         fclose(base->stream);
     *base = (struct kld_base){0};
@@ -96,7 +100,13 @@ static bool run_rows(struct kld_base *base, const struct kld_schedule *pass, str
     return true;
 }
 
-static bool decode_codes(struct kld_base *base, size_t i, struct rml_error *err)
+/* Where row i of a piece stands in a file. */
+static int64_t row_offset(const struct kld_base *base, const struct kld_piece *piece, size_t i)
+{
+    return base->offsets[piece->window] + (int64_t)((piece->first + i) * base->row_nbytes);
+}
+
+static bool decode_codes(struct kld_base *base, size_t i, char *found, size_t nbytes)
 {
     const unsigned char *raw = base->raw + i * base->row_nbytes;
     struct base_row *row = &base->rows[i];
@@ -106,13 +116,12 @@ static bool decode_codes(struct kld_base *base, size_t i, struct rml_error *err)
     for (uint32_t v = 1; v < base->n_vocab; v++)
         if (row->codes[v] > row->codes[row->best])
             row->best = (int32_t)v;
-    return (isfinite(row->scale) && isfinite(row->min_log_prob)) ||
-           rmli_fail(err, RML_FORMAT, base->name, -1,
-                     "a row of scale %g and least log-probability %g found, expected numbers",
-                     (double)row->scale, (double)row->min_log_prob);
+    snprintf(found, nbytes, "scale %g and least log-probability %g", (double)row->scale,
+             (double)row->min_log_prob);
+    return isfinite(row->scale) && isfinite(row->min_log_prob);
 }
 
-static bool decode_row(struct kld_base *base, size_t i, struct rml_error *err)
+static bool decode_row(struct kld_base *base, size_t i, char *found, size_t nbytes)
 {
     const unsigned char *raw = base->raw + i * base->row_nbytes;
     struct base_row *row = &base->rows[i];
@@ -120,20 +129,29 @@ static bool decode_row(struct kld_base *base, size_t i, struct rml_error *err)
     memcpy(&row->logsumexp, raw, sizeof row->logsumexp);
     struct logit_row reduced = log_softmax_row(row->logits, base->n_vocab);
     row->best = reduced.best;
-    return reduced.bad < 0 || rmli_fail(err, RML_FORMAT, base->name, -1,
-                                        "a logit that is NaN or infinite found, expected a number");
+    if (reduced.bad >= 0)
+        snprintf(found, nbytes, "logit %g of id %d", (double)row->logits[reduced.bad], reduced.bad);
+    else
+        snprintf(found, nbytes, "log of a sum %g", row->logsumexp);
+    return reduced.bad < 0 && isfinite(row->logsumexp);
 }
 
 static bool read_rows(struct kld_base *base, const struct kld_piece *piece, struct rml_error *err)
 {
-    int64_t offset = base->offsets[piece->window] + (int64_t)(piece->first * base->row_nbytes);
+    int64_t offset = row_offset(base, piece, 0);
+    errno = 0;
     if (fseeko(base->stream, offset, SEEK_SET) != 0 ||
         fread(base->raw + piece->row * base->row_nbytes, base->row_nbytes, piece->n,
               base->stream) != piece->n)
-        return rmli_fail(err, RML_IO, base->name, offset, "cannot be read");
-    for (size_t i = piece->row; i < piece->row + piece->n; i++) {
-        if (!(base->is_coded ? decode_codes(base, i, err) : decode_row(base, i, err)))
-            return false;
+        return rmli_fail(err, RML_IO, base->name, offset, "cannot be read: %s",
+                         errno ? strerror(errno) : "the file has become shorter");
+    for (size_t i = 0; i < piece->n; i++) {
+        char found[96];
+        if (!(base->is_coded ? decode_codes : decode_row)(base, piece->row + i, found,
+                                                          sizeof found))
+            return rmli_fail(err, RML_FORMAT, base->name, row_offset(base, piece, i),
+                             "%s found in row %zu of window %lld, expected finite numbers", found,
+                             piece->first + i, (long long)piece->request->choice_idx);
     }
     return true;
 }

@@ -11,7 +11,10 @@
  *     u32       n: bytes of the header
  *     n bytes   header, a JSON object: "identity" (what the rows' bits depend on: model hash,
  *               arithmetic, cache types, instruction set, numerics version), "model_sha256",
- *               "tokenizer_sha256", "protocol", "n_ctx", "n_vocab", "n_windows"
+ *               "tokenizer_sha256", "protocol", "n_ctx", "n_vocab", "n_windows", "stride",
+ *               "double_bos", and "texts", an array of {"id", "text", "ids_sha256"}: what the windows
+ *               were cut from, and of its ids. A file without it takes no candidate whose tokenizer
+ *               has another hash
  *     for each window
  *         u32  n_tokens, u32 first_target, i32 tokens[n_tokens], and for each of the
  *         n_tokens - first_target targets: f64 logsumexp, f32 logits[n_vocab] of the row before it
@@ -27,6 +30,9 @@
 #include "eval/kld_row.h"
 #include "eval/kld_side.h"
 #include "eval/windows.h"
+#include "tools/cli/output.h"
+
+struct json_t;
 
 struct kld_base {
     char identity[512]; /* goes into the keys of scores */
@@ -48,6 +54,8 @@ struct kld_base {
     bool is_coded;      /* llama.cpp's */
     unsigned char *raw; /* [max_rows][row_nbytes] */
     char tokenizer_sha256[65];
+    struct json_t *texts;          /* "texts" of the header; NULL: it has none */
+    struct window_settings window; /* how they were cut */
 
     uint32_t n_vocab;
     size_t max_rows;           /* that are had at a time */
@@ -76,14 +84,21 @@ bool kld_base_rows(struct kld_base *base, const struct kld_schedule *pass, struc
 /* ---- Writing ----------------------------------------------------------------------------- */
 
 struct base_writer {
-    FILE *stream; /* borrowed */
-    void *hash;   /* EVP_MD_CTX */
-    const char *name;
+    const struct cli_output *output; /* borrowed */
+    void *hash;                      /* EVP_MD_CTX */
 };
 
-bool base_writer_begin(struct base_writer *writer, FILE *stream, const char *name,
-                       const struct kld_base *base, const struct windows *windows,
-                       const char *protocol, size_t n_ctx, struct rml_error *err);
+/* What the windows of a base come from. */
+struct base_source {
+    const struct documents *documents;
+    const struct windows *windows; /* of all of them */
+    const struct window_settings *settings;
+};
+
+/* `chosen`: the windows that will be written. */
+bool base_writer_begin(struct base_writer *writer, const struct cli_output *output,
+                       const struct kld_base *base, const struct base_source *source,
+                       const struct windows *chosen, struct rml_error *err);
 /* The rows of a pass; all passes, in order. */
 bool base_writer_pass(struct base_writer *writer, const struct kld_base *base,
                       const struct kld_schedule *pass, struct rml_error *err);

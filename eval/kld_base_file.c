@@ -8,9 +8,10 @@
 
 #include "eval/kld_base.h"
 #include "eval/request_key.h"
+#include "tools/cli/json_out.h"
 
 #define MAGIC "rmlbase1"
-#define MAX_HEADER_NBYTES (1 << 20)
+#define MAX_HEADER_NBYTES (1U << 30) /* it has the texts */
 #define DIGEST_NBYTES 32
 
 /* ---- Reading ---------------------------------------------------------------------------------- */
@@ -59,6 +60,31 @@ static bool copy_text(struct reader *r, const json_t *header, const char *key, c
     return true;
 }
 
+/* A file that an earlier version wrote has none. */
+static bool read_texts(struct reader *r, const json_t *header)
+{
+    struct kld_base *base = r->base;
+    const json_t *texts = json_object_get(header, "texts"), *text;
+    size_t i;
+    if (!texts)
+        return true;
+    base->window = (struct window_settings){
+        .n_ctx = (size_t)json_integer_value(json_object_get(header, "n_ctx")),
+        .stride = (size_t)json_integer_value(json_object_get(header, "stride")),
+        .double_bos = json_is_true(json_object_get(header, "double_bos"))};
+    bool ok = json_is_array(texts) && protocol_parse(base->protocol, &base->window.protocol) &&
+              (base->window.protocol != PROTOCOL_HF_STRIDE ||
+               (base->window.stride > 0 && base->window.stride < base->window.n_ctx));
+    json_array_foreach(texts, i, text) ok = ok && json_is_string(json_object_get(text, "id")) &&
+                                            json_is_string(json_object_get(text, "text")) &&
+                                            json_is_string(json_object_get(text, "ids_sha256"));
+    if (!ok)
+        return bad(r, "the texts of the header cannot be read, expected objects with id, text and "
+                      "ids_sha256, cut by a known protocol");
+    base->texts = json_incref((json_t *)texts);
+    return true;
+}
+
 static bool read_header(struct reader *r)
 {
     struct kld_base *base = r->base;
@@ -69,7 +95,7 @@ static bool read_header(struct reader *r)
     if (memcmp(magic, MAGIC, sizeof magic) != 0 || n > MAX_HEADER_NBYTES)
         return bad(r, "no stored base found, expected \"" MAGIC "\" and a header");
     char *text = malloc(n + 1U);
-    json_t *header = text && take(r, text, n) ? json_loadb(text, n, 0, NULL) : NULL;
+    json_t *header = text && take(r, text, n) ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
     free(text);
     json_int_t n_ctx = json_integer_value(json_object_get(header, "n_ctx"));
     json_int_t n_vocab = json_integer_value(json_object_get(header, "n_vocab"));
@@ -81,7 +107,8 @@ static bool read_header(struct reader *r)
     ok = ok && copy_text(r, header, "identity", base->identity, sizeof base->identity) &&
          copy_text(r, header, "protocol", base->protocol, sizeof base->protocol) &&
          copy_text(r, header, "tokenizer_sha256", base->tokenizer_sha256,
-                   sizeof base->tokenizer_sha256);
+                   sizeof base->tokenizer_sha256) &&
+         read_texts(r, header);
     json_decref(header);
     base->n_ctx = (size_t)n_ctx;
     base->n_vocab = (uint32_t)n_vocab;
@@ -154,28 +181,61 @@ bool kld_base_open_file(struct kld_base *base, const char *name, struct rml_erro
 
 static bool put(struct base_writer *writer, const void *data, size_t nbytes, struct rml_error *err)
 {
-    if (fwrite(data, 1, nbytes, writer->stream) != nbytes)
-        return rmli_fail(err, RML_IO, writer->name, -1, "cannot be written");
+    if (fwrite(data, 1, nbytes, writer->output->stream) != nbytes)
+        return cli_output_fail(writer->output, err);
     return EVP_DigestUpdate(writer->hash, data, nbytes) == 1 ||
            rmli_fail(err, RML_INTERNAL, NULL, -1, "libcrypto does not compute SHA-256");
 }
 
-bool base_writer_begin(struct base_writer *writer, FILE *stream, const char *name,
-                       const struct kld_base *base, const struct windows *windows,
-                       const char *protocol, size_t n_ctx, struct rml_error *err)
+/* NULL on failure. */
+static json_t *texts_json(const struct base_source *source, struct rml_error *err)
 {
-    *writer = (struct base_writer){.stream = stream, .name = name, .hash = EVP_MD_CTX_new()};
-    json_t *header =
-        json_pack("{ss ss ss ss sI sI sI}", "identity", base->identity, "model_sha256",
-                  base->engine->sha256, "tokenizer_sha256", base->engine->tokenizer_sha256,
-                  "protocol", protocol, "n_ctx", (json_int_t)n_ctx, "n_vocab",
-                  (json_int_t)base->n_vocab, "n_windows", (json_int_t)windows->n);
+    json_t *texts = json_array();
+    for (size_t d = 0; texts && d < source->documents->n; d++) {
+        const struct document *doc = &source->documents->docs[d];
+        char sha256[65];
+        if (!windows_ids_sha256(source->windows, d, sha256, err)) {
+            json_decref(texts);
+            return NULL;
+        }
+        json_array_append_new(texts, json_pack("{so so ss}", "id", cli_json_text(doc->id), "text",
+                                               json_stringn(doc->text, doc->nbytes), "ids_sha256",
+                                               sha256));
+    }
+    return texts;
+}
+
+static char *header_text(const struct kld_base *base, const struct base_source *source,
+                         size_t n_windows, struct rml_error *err)
+{
+    const struct window_settings *settings = source->settings;
+    json_t *texts = texts_json(source, err);
+    json_t *header = json_pack(
+        "{ss ss ss ss sI sI sI sI sb so}", "identity", base->identity, "model_sha256",
+        base->engine->sha256, "tokenizer_sha256", base->engine->tokenizer_sha256, "protocol",
+        protocol_name(settings->protocol), "n_ctx", (json_int_t)settings->n_ctx, "n_vocab",
+        (json_int_t)base->n_vocab, "n_windows", (json_int_t)n_windows, "stride",
+        (json_int_t)settings->stride, "double_bos", settings->double_bos, "texts", texts);
     char *text = header ? json_dumps(header, JSON_COMPACT) : NULL;
     json_decref(header);
-    uint32_t n = text ? (uint32_t)strlen(text) : 0;
+    return text;
+}
+
+bool base_writer_begin(struct base_writer *writer, const struct cli_output *output,
+                       const struct kld_base *base, const struct base_source *source,
+                       const struct windows *chosen, struct rml_error *err)
+{
+    *writer = (struct base_writer){.output = output, .hash = EVP_MD_CTX_new()};
+    char *text = header_text(base, source, chosen->n, err);
+    size_t nbytes = text ? strlen(text) : 0;
+    uint32_t n = (uint32_t)nbytes;
     bool ok = text && writer->hash && EVP_DigestInit_ex(writer->hash, EVP_sha256(), NULL) == 1;
     if (!ok)
-        rmli_fail(err, RML_NO_MEMORY, name, -1, "no memory to write a base");
+        rmli_fail(err, RML_NO_MEMORY, output->path, -1, "no memory to write a base");
+    else if (nbytes > MAX_HEADER_NBYTES)
+        ok = rmli_fail(err, RML_UNSUPPORTED, output->path, -1,
+                       "texts of %zu bytes found, expected at most %u for a base", nbytes,
+                       MAX_HEADER_NBYTES);
     ok = ok && put(writer, MAGIC, 8, err) && put(writer, &n, sizeof n, err) &&
          put(writer, text, n, err);
     free(text);
@@ -212,8 +272,8 @@ bool base_writer_end(struct base_writer *writer, struct rml_error *err)
     unsigned char digest[EVP_MAX_MD_SIZE];
     if (EVP_DigestFinal_ex(writer->hash, digest, NULL) != 1)
         return rmli_fail(err, RML_INTERNAL, NULL, -1, "libcrypto does not compute SHA-256");
-    return fwrite(digest, 1, DIGEST_NBYTES, writer->stream) == DIGEST_NBYTES ||
-           rmli_fail(err, RML_IO, writer->name, -1, "cannot be written");
+    return fwrite(digest, 1, DIGEST_NBYTES, writer->output->stream) == DIGEST_NBYTES ||
+           cli_output_fail(writer->output, err);
 }
 
 void base_writer_release(struct base_writer *writer)

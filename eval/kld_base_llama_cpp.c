@@ -18,11 +18,7 @@
 #include "eval/request_key.h"
 
 #define MAX_VOCAB (1 << 24)
-
-static bool bad(struct kld_base *base, const char *what, struct rml_error *err)
-{
-    return rmli_fail(err, RML_FORMAT, base->name, 0, "%s", what);
-}
+#define HEADER_NBYTES 20
 
 static bool read_chunk(struct kld_base *base, size_t chunk, struct rml_error *err)
 {
@@ -34,36 +30,67 @@ static bool read_chunk(struct kld_base *base, size_t chunk, struct rml_error *er
                                                   .choice_idx = (int64_t)chunk};
     if (!tokens)
         return rmli_fail(err, RML_NO_MEMORY, base->name, -1, "no memory for its chunks");
+    int64_t offset = HEADER_NBYTES + 4 * (int64_t)(chunk * base->n_ctx);
     if (fread(tokens, sizeof *tokens, base->n_ctx, base->stream) != base->n_ctx)
-        return bad(base, "the file ends within its ids", err);
+        return rmli_fail(err, RML_IO, base->name, offset, "cannot be read: %s", strerror(errno));
     for (size_t i = 0; i < base->n_ctx; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= base->n_vocab)
-            return bad(base, "an id outside the vocabulary found", err);
+            return rmli_fail(err, RML_FORMAT, base->name, offset + 4 * (int64_t)i,
+                             "id %d found in chunk %zu, place %zu, expected one of 0 to %u",
+                             tokens[i], chunk, i, base->n_vocab - 1);
     return true;
+}
+
+static bool read_header(struct kld_base *base, int32_t sizes[3], struct rml_error *err)
+{
+    static const struct {
+        const char *name;
+        int32_t least, most;
+    } fields[] = {{"n_ctx", 3, 1 << 24}, {"n_vocab", 1, MAX_VOCAB}, {"n_chunk", 1, INT32_MAX}};
+    char magic[8];
+    if (fread(magic, 1, sizeof magic, base->stream) != sizeof magic ||
+        memcmp(magic, "_logits_", sizeof magic) != 0)
+        return rmli_fail(err, RML_FORMAT, base->name, 0,
+                         "no file of log-probabilities found, expected \"_logits_\"");
+    for (size_t i = 0; i < 3; i++) {
+        int64_t offset = (int64_t)(sizeof magic + 4 * i);
+        if (fread(&sizes[i], sizeof sizes[i], 1, base->stream) != 1)
+            return rmli_fail(err, RML_FORMAT, base->name, offset,
+                             "the file ends where %s is expected", fields[i].name);
+        if (sizes[i] < fields[i].least || sizes[i] > fields[i].most)
+            return rmli_fail(err, RML_FORMAT, base->name, offset,
+                             "%s is %d, expected a number from %d to %d", fields[i].name, sizes[i],
+                             fields[i].least, fields[i].most);
+    }
+    return true;
+}
+
+/* Is the file as long as its header says? */
+static bool check_size(const struct kld_base *base, uint64_t n_chunks, uint64_t chunk_nbytes,
+                       struct rml_error *err)
+{
+    struct stat status;
+    if (fstat(fileno(base->stream), &status) != 0)
+        return rmli_fail(err, RML_IO, base->name, -1, "cannot be read: %s", strerror(errno));
+    uint64_t nbytes = (uint64_t)status.st_size - HEADER_NBYTES;
+    return (nbytes % chunk_nbytes == 0 && nbytes / chunk_nbytes == n_chunks) ||
+           rmli_fail(err, RML_FORMAT, base->name, (int64_t)status.st_size,
+                     "the file ends here, expected %d bytes and %llu chunks of %llu", HEADER_NBYTES,
+                     (unsigned long long)n_chunks, (unsigned long long)chunk_nbytes);
 }
 
 static bool read_chunks(struct kld_base *base, struct rml_error *err)
 {
-    char magic[8];
-    int32_t sizes[3];
-    struct stat status;
-    if (fread(magic, 1, 8, base->stream) != 8 || memcmp(magic, "_logits_", 8) != 0 ||
-        fread(sizes, sizeof sizes[0], 3, base->stream) != 3 || sizes[0] < 3 ||
-        sizes[0] > (1 << 24) || sizes[1] < 1 || sizes[1] > MAX_VOCAB || sizes[2] < 1)
-        return bad(base,
-                   "no file of log-probabilities found, expected \"_logits_\", n_ctx, "
-                   "n_vocab and n_chunk",
-                   err);
+    int32_t sizes[3] = {0};
+    if (!read_header(base, sizes, err))
+        return false;
     base->n_ctx = (size_t)sizes[0];
     base->n_vocab = (uint32_t)sizes[1];
     size_t n = (size_t)sizes[2], n_rows = base->n_ctx - base->n_ctx / 2 - 1;
     base->row_nbytes = 2 * (2 * (((size_t)base->n_vocab + 1) / 2) + 4);
-    uint64_t rows_begin = 20 + (uint64_t)n * base->n_ctx * 4;
-    uint64_t want = rows_begin + (uint64_t)n * n_rows * base->row_nbytes;
-    if (fstat(fileno(base->stream), &status) != 0 || (uint64_t)status.st_size != want)
-        return rmli_fail(err, RML_FORMAT, base->name, -1,
-                         "%lld bytes found, expected %llu for %zu chunks",
-                         (long long)status.st_size, (unsigned long long)want, n);
+    if (!check_size(base, n, 4 * base->n_ctx + n_rows * base->row_nbytes, err))
+        return false;
+    uint64_t rows_begin = HEADER_NBYTES + 4 * (uint64_t)n * base->n_ctx;
     base->requests = calloc(n, sizeof *base->requests);
     base->offsets = calloc(n, sizeof *base->offsets);
     if (!base->requests || !base->offsets)

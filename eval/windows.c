@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "eval/encode_text.h"
+#include "eval/request_key.h"
 
 static const char *const protocol_names[] = {"llama.cpp", "hf-stride", "lm-eval"};
 
@@ -202,4 +203,11 @@ void windows_release(struct windows *windows)
     free(windows->docs);
     free(windows->requests);
     *windows = (struct windows){0};
+}
+
+bool windows_ids_sha256(const struct windows *windows, size_t document, char hex[65],
+                        struct rml_error *err)
+{
+    return eval_sha256(windows->ids[document],
+                       windows->docs[document].n_tokens * sizeof *windows->ids[document], hex, err);
 }

@@ -48,4 +48,8 @@ bool windows_init(struct windows *windows, const struct eval_engine *engine,
                   struct rml_error *err);
 void windows_release(struct windows *windows);
 
+/* SHA-256 in hex of all ids of a document. */
+bool windows_ids_sha256(const struct windows *windows, size_t document, char hex[65],
+                        struct rml_error *err);
+
 #endif
