@@ -92,6 +92,13 @@ static bool judge_by_roof(const struct bench_session *session, struct bench_row 
     return true;
 }
 
+/* An error is no measurement, nor is a case that was skipped for want of memory that is there now. */
+static bool is_to_be_measured_again(const struct bench_spec *spec,
+                                    const struct store_result *result)
+{
+    return result->status == STORE_ERROR || (result->status == STORE_SKIPPED && !spec->skip_reason);
+}
+
 bool bench_session_recall(struct bench_session *session, const struct bench_spec *spec, bool *found,
                           struct rml_error *err)
 {
@@ -105,6 +112,11 @@ bool bench_session_recall(struct bench_session *session, const struct bench_spec
     free(key);
     if (!ok || !*found)
         return ok;
+    if (is_to_be_measured_again(spec, &loaded.result)) {
+        *found = false;
+        store_loaded_result_release(&loaded);
+        return true;
+    }
     struct bench_row *row = bench_row_create(spec, err);
     ok = row && keep(session, row, err);
     ok = ok && bench_row_recall(row, &loaded.result, err) && judge_by_roof(session, row, err);
@@ -118,7 +130,8 @@ bool bench_session_take(struct bench_session *session, struct bench_row *row, st
         return false;
     if (row->result.status == STORE_ERROR)
         cli_warn("%s/%s: %s", row->what.suite, row->what.name, row->result.error);
-    return store_add_result(session->store, session->run_id, &row->what, &row->result, err) >= 0;
+    return (session->resumed ? store_renew_result : store_add_result)(
+               session->store, session->run_id, &row->what, &row->result, err) >= 0;
 }
 
 static void print_rows(const struct bench_session *session)

@@ -24,18 +24,27 @@ static void know_tokenizer(const struct rml_checkpoint *cp, char hex[65])
     rml_tokenizer_destroy(tokenizer);
 }
 
-struct rml_model *bench_load_model(struct bench_plan *plan, const char *path, struct rml_error *err)
+static bool hash(const struct rml_checkpoint *cp, bool cached_only, char hex[65],
+                 struct rml_error *err)
+{
+    char *cache = cli_content_hash_cache();
+    bool ok = cached_only ? cache && rml_checkpoint_cached_sha256(cp, cache, hex)
+                          : rml_checkpoint_content_sha256(cp, cache, hex, err);
+    free(cache);
+    return ok;
+}
+
+/* The model at path, which becomes the plan's. */
+static struct rml_model *load(struct bench_plan *plan, const char *path, bool cached_only,
+                              struct rml_error *err)
 {
     struct rml_model *loaded = bench_open_model(path, err);
     struct bench_model *m = calloc(1, sizeof *m);
-    char *cache = cli_content_hash_cache();
     bool ok = loaded != NULL;
     if (ok && (!m || !(m->path = strdup(path))))
         ok = rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for a checkpoint");
     const struct rml_checkpoint *cp = loaded ? rml_model_checkpoint(loaded) : NULL;
-    ok = ok && rml_checkpoint_content_sha256(cp, cache, m->sha256, err);
-    free(cache);
-    if (!ok) {
+    if (!ok || !hash(cp, cached_only, m->sha256, err)) {
         if (m)
             free(m->path);
         free(m);
@@ -48,6 +57,16 @@ struct rml_model *bench_load_model(struct bench_plan *plan, const char *path, st
     know_tokenizer(cp, m->tokenizer_sha256);
     plan->model = m;
     return loaded;
+}
+
+struct rml_model *bench_load_model(struct bench_plan *plan, const char *path, struct rml_error *err)
+{
+    return load(plan, path, false, err);
+}
+
+void bench_recognise_model(struct bench_plan *plan, const char *path)
+{
+    rml_model_destroy(load(plan, path, true, NULL));
 }
 
 int64_t bench_store_model(struct store *store, int64_t run_id, const struct bench_model *m,

@@ -38,8 +38,9 @@ static const struct argp_option sweep_options[] = {
      "ranges: 1,2,8 or 512-2048+512 or 512-8192*2",
      5},
     {"resume", KEY_RESUME, NULL, 0,
-     "Go on with the newest run of the same plan, program and host that did not come to its end; "
-     "what it has measured is not measured again",
+     "Go on with the newest run of the same plan, program and host that did not come to its end, "
+     "or "
+     "the last one where a case was an error; what it has measured is not measured again",
      5},
     {"profile", KEY_PROFILE, NULL, 0,
      "Also show what each operation takes of an iteration, and how long threads wait in it", 5},

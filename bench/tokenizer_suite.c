@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "base/memory.h"
+#include "bench/checkpoint_model.h"
 #include "bench/sample_text.h"
 #include "bench/suite.h"
 #include "files/content_hash.h"
@@ -156,6 +157,10 @@ static bool enumerate(const void *settings, const struct bench_sweep_settings *s
     rml_tokenizer_destroy(tokenizer);
     for (size_t i = 0; ok && i < size.n; i++)
         ok = list_text(&l, (size_t)size.values[i], sweep, err);
+    /* A case is about the tokenizer, which other checkpoints may have too; the run is told which it
+     * was. */
+    if (ok)
+        bench_recognise_model(plan, s->tokenizer);
     return ok;
 }
 

@@ -13,32 +13,60 @@
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 
+/* Distinct values of a setting of the run u, in the order in which they came. */
+#define VALUES_SQL(value)                                                                          \
+    "(SELECT group_concat(x, ',') FROM (SELECT " value " AS x FROM setting AS s"                   \
+    "  WHERE s.run_id = u.id AND x IS NOT NULL GROUP BY x ORDER BY min(s.n)))"
+#define KV_SQL(k, v) "CASE WHEN " k " = " v " THEN " k " ELSE " k " || ':' || " v " END"
+
+/* clang-format off */
 static const char runs_sql[] =
+    /* What evaluations, results and goldens were made with. The name of a model tells of its weights;
+     * where there is none, their type does. */
+    "WITH setting(run_id, n, protocol, weights, arithmetic, kv, threads, base) AS ("
+    " SELECT e.run_id, e.id, e.protocol, NULL, e.arithmetic, " KV_SQL("e.k_dtype", "e.v_dtype") ", NULL,"
+    "  CASE WHEN e.base_model_id <> e.model_id THEN coalesce(b.file_name || ' ', '') ELSE '' END"
+    "   || e.base_arithmetic || ' kv ' || " KV_SQL("e.base_k_dtype", "e.base_v_dtype")
+    "  FROM eval AS e LEFT JOIN model AS b ON b.id = e.base_model_id"
+    " UNION ALL SELECT r.run_id, r.id, NULL, CASE WHEN c.model_id IS NULL THEN c.weight_dtype END,"
+    "  c.arithmetic, " KV_SQL("c.k_dtype", "c.v_dtype") ", c.threads, NULL"
+    "  FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id"
+    " UNION ALL SELECT g.run_id, g.id, NULL, NULL, g.arithmetic, " KV_SQL("g.k_dtype", "g.v_dtype") ","
+    "  NULL, NULL FROM golden AS g),"
+    " checkpoint(run_id, names) AS (SELECT run_id, group_concat(file_name, ', ') FROM"
+    "  (SELECT l.run_id, m.file_name FROM run_model AS l JOIN model AS m ON m.id = l.model_id"
+    "   ORDER BY l.id) GROUP BY run_id)"
     "SELECT u.id, u.uuid, u.kind, u.state, u.exit_code, u.start_ns, u.end_ns, h.cpu_model,"
     " h.hostname, b.version, b.git_commit, b.git_dirty, u.label,"
     " (SELECT count(*) FROM result AS r WHERE r.run_id = u.id) AS n_results,"
     " (SELECT count(*) FROM golden AS g WHERE g.run_id = u.id) AS n_goldens,"
     " (SELECT count(*) FROM eval_metric AS e WHERE e.run_id = u.id) AS n_metrics,"
-    " coalesce((SELECT group_concat(t, ', ') FROM (SELECT e.task || coalesce(' ' || m.file_name, "
-    "'')"
+    " coalesce((SELECT group_concat(t, ', ') FROM (SELECT e.task || coalesce(' ' || m.file_name, '')"
     "   AS t FROM eval AS e LEFT JOIN model AS m ON m.id = e.model_id WHERE e.run_id = u.id"
     "   ORDER BY e.id)),"
-    "  (SELECT group_concat(t, ', ') FROM (SELECT c.suite || coalesce(' ' || m.file_name, '') AS t"
+    "  (SELECT group_concat(t, ', ') FROM (SELECT c.suite || coalesce(' ' || m.file_name,"
+    "    ' ' || (SELECT names FROM checkpoint WHERE run_id = u.id), '') AS t"
     "   FROM result AS r JOIN bench_case AS c ON c.id = r.bench_case_id"
     "   LEFT JOIN model AS m ON m.id = c.model_id WHERE r.run_id = u.id GROUP BY t"
     "   ORDER BY min(r.id))),"
     "  (SELECT group_concat(name, ', ') FROM (SELECT g.name FROM golden AS g"
     "   WHERE g.run_id = u.id GROUP BY g.name ORDER BY min(g.id))),"
-    "  (SELECT group_concat(file_name, ', ') FROM (SELECT m.file_name FROM run_model AS l"
-    "   JOIN model AS m ON m.id = l.model_id WHERE l.run_id = u.id ORDER BY l.id)),"
+    "  (SELECT names FROM checkpoint WHERE run_id = u.id),"
     /* else the words behind the program's name, of a path its last part */
     "  (SELECT group_concat(word, ' ') FROM (SELECT CASE WHEN instr(w.value, ' ') THEN w.value"
     "   ELSE substr(rtrim(w.value, '/'),"
     "    length(rtrim(rtrim(w.value, '/'), replace(w.value, '/', ''))) + 1) END AS word"
     "   FROM json_each(CASE WHEN json_valid(u.argv_json) THEN u.argv_json ELSE '[]' END) AS w"
-    "   WHERE w.key > 0 ORDER BY w.key))) AS what"
+    "   WHERE w.key > 0 ORDER BY w.key))) AS what,"
+    " nullif(trim(coalesce(" VALUES_SQL("s.protocol") ", '')"
+    "  || coalesce(' ' || " VALUES_SQL("s.weights") ", '')"
+    "  || coalesce(' ' || " VALUES_SQL("s.arithmetic") ", '')"
+    "  || coalesce(' kv ' || " VALUES_SQL("s.kv") ", '')"
+    "  || coalesce(' threads ' || " VALUES_SQL("s.threads") ", '')"
+    "  || coalesce(' against ' || " VALUES_SQL("s.base") ", '')), '') AS settings"
     " FROM run AS u JOIN host AS h ON h.id = u.host_id JOIN build AS b ON b.id = u.build_id"
     " WHERE " RUN_FILTER_SQL " ORDER BY u.start_ns DESC, u.id DESC";
+/* clang-format on */
 
 enum {
     ID,
@@ -57,7 +85,8 @@ enum {
     N_RESULTS,
     N_GOLDENS,
     N_METRICS,
-    WHAT
+    WHAT,
+    SETTINGS
 };
 
 static void add_json(json_t *runs, const struct query *q, const char *state)
@@ -75,14 +104,13 @@ static void cell_count(struct cli_table *table, const struct query *q, int colum
         cli_table_cell(table, "%" PRId64, (int64_t)sqlite3_column_int64(q->stmt, column));
 }
 
-/* What it is of: tasks or suites and their models, goldens, checkpoints, else the command's words; a
- * table is no place for all of many. */
-static void cell_what(struct cli_table *table, const char *what)
+/* A table is no place for all of many. */
+static void cell_cut(struct cli_table *table, const char *text, int n)
 {
-    if (what && strlen(what) > 40)
-        cli_table_cell(table, "%.37s...", what);
+    if (text && strlen(text) > (size_t)n)
+        cli_table_cell(table, "%.*s...", n - 3, text);
     else
-        cell_text(table, what);
+        cell_text(table, text);
 }
 
 static void add_line(struct cli_table *table, const struct query *q, const char *state)
@@ -103,7 +131,9 @@ static void add_line(struct cli_table *table, const struct query *q, const char 
     cell_count(table, q, N_RESULTS);
     cell_count(table, q, N_GOLDENS);
     cell_count(table, q, N_METRICS);
-    cell_what(table, query_column_text(q, WHAT));
+    /* What it is of: tasks or suites and their models, goldens, checkpoints, else the command's words. */
+    cell_cut(table, query_column_text(q, WHAT), 40);
+    cell_cut(table, query_column_text(q, SETTINGS), 48);
     const char *commit = query_column_text(q, GIT_COMMIT);
     cli_table_cell(table, "%s%s%.9s%s", query_column_text(q, VERSION), commit ? " " : "",
                    commit ? commit : "", sqlite3_column_int(q->stmt, GIT_DIRTY) ? "+" : "");
@@ -122,7 +152,7 @@ static bool list(struct store *store, const struct arguments *a, bool json, stru
     json_t *runs = json_array();
     struct cli_table *table = cli_table_create(
         "<run|>id|<started|<kind|<state|>exit|>seconds|>results|>goldens|>scores|<what|"
-        "<build|<host|<label");
+        "<settings|<build|<host|<label");
     struct query q;
     query_init(&q, store, runs_sql);
     run_filter_bind(&q, &a->filter);

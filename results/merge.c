@@ -335,6 +335,25 @@ static bool merge_table(struct merge *m, int t)
     return query_release(&find, doing, m->err) && ok;
 }
 
+/* A run that is gone on with measures again what was an error, or was skipped, and lets go of that
+ * (store_renew_result). So where one copy has the error and the other what came of it, the
+ * latter holds. Only runs with a plan can be gone on with. */
+static bool drop_renewed(struct merge *m)
+{
+    struct query q;
+    query_init(&q, m->into,
+               "DELETE FROM result WHERE status IN ('error', 'skipped') AND arm IS NULL"
+               " AND EXISTS (SELECT 1 FROM run_env AS e WHERE e.run_id = result.run_id"
+               "  AND e.key = 'plan_sha256')"
+               " AND EXISTS (SELECT 1 FROM result AS o WHERE o.run_id = result.run_id"
+               "  AND o.bench_case_id = result.bench_case_id AND o.arm IS NULL"
+               "  AND o.id <> result.id AND o.status IN ('ok', 'unstable'))");
+    query_run(&q);
+    if (q.rc == SQLITE_OK)
+        m->counts->added[table_index("result")] -= sqlite3_changes(m->into->db);
+    return query_release(&q, doing, m->err);
+}
+
 static bool count_unfinished(struct merge *m)
 {
     struct query q;
@@ -358,7 +377,7 @@ bool store_merge(struct store *into, struct store *from, struct merge_counts *co
     if (ok) {
         for (int t = 0; ok && t < N_TABLES; t++)
             ok = read_columns(m, t) && merge_table(m, t);
-        ok = store_end(into, ok && count_unfinished(m), doing, err);
+        ok = store_end(into, ok && drop_renewed(m) && count_unfinished(m), doing, err);
     }
     if (reading)
         store_execute(from, "ROLLBACK", doing, NULL);

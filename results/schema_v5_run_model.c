@@ -3,8 +3,9 @@
  *
  * Results, goldens and evaluations refer to their checkpoint themselves, but a quantisation leaves
  * none of these, and a run may end before it has any. So a checkpoint is stored for a run: as long
- * as that is there, nothing takes the checkpoint for forgotten. (A chat stores none: reading all of
- * a checkpoint for its hash takes longer than an answer.)
+ * as that is there, nothing takes the checkpoint for forgotten. (Reading all of a
+ * checkpoint for its hash takes longer than an answer, or than to time a tokenizer: rml-chat and
+ * that suite store it only when the hash is known already.)
  */
 #include "results/schema.h"
 

@@ -109,7 +109,8 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
 
 /*
  * Goes on with a run that did not come to its end: the newest of this kind, host, build and plan
- * whose process is gone, or which failed or was stopped. It becomes this process's, `running`
+ * whose process is gone, or which failed or was stopped; or that came to its end, as the last of its
+ * plan, with a result that is an error. It becomes this process's, `running`
  * again, in the same transaction that finds it, so that no two processes get the same one. 0 when
  * there is none; run->plan_sha256 is not NULL.
  */
@@ -437,6 +438,10 @@ struct store_result {
  * moves the run's heartbeat. The id of the result. */
 int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *bench_case,
                          const struct store_result *result, struct rml_error *err);
+/* The same in a run that is gone on with: what it has of the case without an arm, an error or a case
+ * that was skipped, goes in the same transaction. */
+int64_t store_renew_result(struct store *store, int64_t run_id, const struct store_case *bench_case,
+                           const struct store_result *result, struct rml_error *err);
 
 /* ---- Comparisons ----------------------------------------------------------- */
 

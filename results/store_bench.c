@@ -251,14 +251,40 @@ int64_t store_insert_result(struct store *store, int64_t run_id, const struct st
     return ok ? id : -1;
 }
 
-int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *c,
-                         const struct store_result *result, struct rml_error *err)
+static bool delete_others(struct store *store, int64_t result_id, struct rml_error *err)
+{
+    struct query q;
+    query_init(
+        &q, store,
+        "DELETE FROM result WHERE id <> ?1 AND arm IS NULL AND status IN ('error', 'skipped')"
+        " AND (run_id, bench_case_id) ="
+        "  (SELECT run_id, bench_case_id FROM result WHERE id = ?1)");
+    query_int(&q, result_id);
+    query_run(&q);
+    return query_release(&q, "storing a result", err);
+}
+
+static int64_t add_result(struct store *store, int64_t run_id, const struct store_case *c,
+                          const struct store_result *result, bool renews, struct rml_error *err)
 {
     if (!store)
         return 0;
     if (!store_begin(store, "storing a result", err))
         return -1;
     int64_t id = store_insert_result(store, run_id, c, result, err);
-    bool ok = id >= 0 && store_heartbeat(store, run_id, err);
+    bool ok = id >= 0 && (!renews || delete_others(store, id, err)) &&
+              store_heartbeat(store, run_id, err);
     return store_end(store, ok, "storing a result", err) ? id : -1;
+}
+
+int64_t store_add_result(struct store *store, int64_t run_id, const struct store_case *c,
+                         const struct store_result *result, struct rml_error *err)
+{
+    return add_result(store, run_id, c, result, false, err);
+}
+
+int64_t store_renew_result(struct store *store, int64_t run_id, const struct store_case *c,
+                           const struct store_result *result, struct rml_error *err)
+{
+    return add_result(store, run_id, c, result, true, err);
 }

@@ -271,27 +271,43 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
 
 /* ---- Going on ------------------------------------------------------------------------------- */
 
-/* The newest unfinished run that nobody works on; 0: none, -1: an error. */
+static bool find_errors(struct store *store, int64_t run_id, bool *found, struct rml_error *err)
+{
+    struct query q;
+    query_init(
+        &q, store,
+        "SELECT 1 FROM result WHERE run_id = ? AND status = 'error' AND arm IS NULL LIMIT 1");
+    query_int(&q, run_id);
+    *found = query_step(&q);
+    return query_release(&q, "looking for an unfinished run", err);
+}
+
+/* The newest unfinished run that nobody works on, or the last one when it has errors; 0: none, -1: an
+ * error. */
 static int64_t find_unfinished(struct store *store, const struct store_run *run,
                                struct rml_error *err)
 {
     struct query q;
-    query_init(&q, store,
-               "SELECT r.id FROM run AS r JOIN run_env AS e ON e.run_id = r.id"
-               " WHERE r.kind = ? AND r.host_id = ? AND r.build_id = ? AND r.state <> 'complete'"
-               " AND e.phase = 'start' AND e.key = 'plan_sha256' AND e.value = ?"
-               " ORDER BY r.start_ns DESC, r.id DESC");
+    query_init(
+        &q, store,
+        "SELECT r.id, r.state = 'complete' FROM run AS r JOIN run_env AS e ON e.run_id = r.id"
+        " WHERE r.kind = ? AND r.host_id = ? AND r.build_id = ?"
+        " AND e.phase = 'start' AND e.key = 'plan_sha256' AND e.value = ?"
+        " ORDER BY r.start_ns DESC, r.id DESC");
     query_text(&q, kind_names[run->kind]);
     query_int(&q, store->host_id);
     query_int(&q, store->build_id);
     query_text(&q, run->plan_sha256);
     int64_t id = 0;
-    bool ok = true;
-    while (ok && id == 0 && query_step(&q)) {
+    bool ok = true, is_last = true;
+    for (; ok && id == 0 && query_step(&q); is_last = false) {
         enum store_liveness liveness;
         int64_t candidate = sqlite3_column_int64(q.stmt, 0);
-        ok = store_run_liveness(store, candidate, &liveness, err);
-        if (ok && (liveness == STORE_DEAD || liveness == STORE_ENDED))
+        bool is_complete = sqlite3_column_int(q.stmt, 1), has_errors = false;
+        ok = store_run_liveness(store, candidate, &liveness, err) &&
+             (!is_complete || !is_last || find_errors(store, candidate, &has_errors, err));
+        if (ok && (liveness == STORE_DEAD || liveness == STORE_ENDED) &&
+            (!is_complete || has_errors))
             id = candidate;
     }
     return query_release(&q, "looking for an unfinished run", err) && ok ? id : -1;

@@ -200,6 +200,23 @@ static int answer(struct chat *chat, const char *text, bool json)
     return cli_interrupted() ? cli_interrupted_code() : CLI_PASS;
 }
 
+/* The checkpoints of the run. Reading all of one for its hash takes longer than an answer, so only
+ * where it is known. */
+static bool know_models(const struct chat *chat, struct store *store, int64_t run_id,
+                        struct rml_error *err)
+{
+    const struct chat_model *models[] = {&chat->target, &chat->draft};
+    for (size_t i = 0; store && i < sizeof models / sizeof models[0]; i++) {
+        char hex[65];
+        bool hashed = models[i]->model && models[i]->tokenizer &&
+                      rml_tokenizer_content_sha256(models[i]->tokenizer, hex, NULL);
+        if (models[i]->model &&
+            !cli_run_add_known_model(store, run_id, models[i]->model, hashed ? hex : NULL, err))
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     cli_start(argc, argv);
@@ -224,7 +241,8 @@ int main(int argc, char **argv)
         return cli_error(&err);
     struct chat chat;
     int code = CLI_ERROR;
-    if (!chat_init(&chat, &args.settings, common, &err)) {
+    if (!chat_init(&chat, &args.settings, common, &err) ||
+        !know_models(&chat, store, run_id, &err)) {
         cli_error(&err);
     } else {
         chat.stream = stdout;

@@ -77,6 +77,16 @@ query() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
     rml-bench tokenizer "$FIXTURES/llama-text/hf-text/tokenizer.json" --size 20000 --json --no-db -t 1,2,3 >out.json
     [ "$(rows out.json "$(get name) || $(get output_sha256)" | sort | uniq -c | awk '{ print $1 }' | tr '\n' ' ')" = '3 3 ' ]
     [ "$(rows out.json "$(get isa) IS NULL AND $(get kv_bytes) IS NULL AND round($(get bytes_per_second) * $(get median_ns) / 1e9) BETWEEN 19997 AND 20000" | sort -u)" = 1 ]
+    # the run knows its checkpoint where its hash is known; the case is the tokenizer's, which others may have
+    model=$FIXTURES/llama-text/model.gguf
+    rml-bench tokenizer "$model" --text text --db m.db -t 1 >/dev/null
+    [ "$(query m.db 'SELECT count(*) FROM run_model')" -eq 0 ]
+    rml-inspect --verify "$model" >/dev/null
+    rml-bench tokenizer "$model" --text text --db m.db -t 1 >/dev/null
+    [ "$(query m.db 'SELECT run_id || content_sha256 FROM run_model JOIN model ON model.id = model_id')" = \
+        "2$(sha256sum <"$model" | cut -d ' ' -f 1)" ]
+    [ "$(query m.db "SELECT count(*) || ' ' || count(model_id) FROM bench_case")" = '2 0' ]
+    rml-results list --db m.db --limit 1 | grep -q '  tokenizer model.gguf  '
     try rml-bench tokenizer "$FIXTURES/llama-text/hf-text" --text text --size 5
     [ "$status" -eq 2 ]
     : >empty

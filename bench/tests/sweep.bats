@@ -105,6 +105,24 @@ END
     [ "$(query k.db "SELECT count(*) FROM sample WHERE NOT is_warmup")" -eq 300 ]
     [ "$(query k.db "SELECT state || exit_code FROM run")" = complete1 ]
     [ "$(json out.json "json_extract(doc, '\$.rows[0].error') LIKE '%signal 11%'")" -eq 1 ]
+    # an error is no result: --resume measures that case again, and that alone
+    query k.db "VACUUM INTO 'early.db'"
+    query k.db "SELECT id FROM result WHERE status <> 'error'" >kept
+    rml-bench attention --db k.db --kv f32,f16 --depth 16 --reps 300 -t 1 --json --resume >out.json 2>err
+    grep -q 'resumed run 1, cases that it had already: 1$' err
+    [ "$(query k.db "SELECT group_concat(status || ' ' || (id = $(cat kept))) FROM result ORDER BY id")" = 'ok 1,ok 0' ]
+    [ "$(query k.db "SELECT state || exit_code || ' ' || count(*) FROM run")" = 'complete0 1' ]
+    [ "$(query k.db "SELECT count(*) FROM sample WHERE NOT is_warmup")" -eq 600 ]
+    [ "$(each out.json '$.rows' "json_extract(value, '\$.status')" | sort -u)" = ok ]
+    # and an earlier copy does not bring the error back, in whichever order they are merged
+    rml-results merge --db ab.db early.db k.db >/dev/null && rml-results merge --db ba.db k.db early.db >/dev/null
+    for db in ab ba; do
+        [ "$(query $db.db "SELECT count(*) || ' ' || sum(status = 'ok') FROM result")" = '2 2' ]
+        rml-results check --db $db.db >/dev/null
+    done
+    # a run without errors has come to its end
+    rml-bench attention --db k.db --kv f32,f16 --depth 16 --reps 300 -t 1 --resume >/dev/null 2>err
+    [ "$(grep -c resumed err)" -eq 0 ] && [ "$(query k.db "SELECT count(*) FROM run")" -eq 2 ]
 }
 
 @test "a case that takes too long is a row of status error" {

@@ -66,6 +66,36 @@ listed() { rml-results list --db a.db "$@" | awk 'NR > 1 { print $1 }' | paste -
     [ "$(json out.json "json_extract(d, '\$.runs[0].what')")" = 'record tiny -o y.json' ]
 }
 
+@test "list: what tells runs apart that are of the same" {
+    four_runs
+    sqlite3 a.db "INSERT INTO model(content_sha256, file_name) VALUES ('aa', 'big.gguf'), ('bb', 'small.gguf');
+        INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype, v_dtype, settings_json)
+            VALUES (1, 'perplexity', 'llama.cpp', 1, 'f32', 'f16', 'i8', '{}');
+        INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype, v_dtype, base_model_id,
+            base_arithmetic, base_k_dtype, base_v_dtype, settings_json)
+            VALUES (2, 'kld', 'llama.cpp', 2, 'i8', 'i8', 'i8', 1, 'f32', 'f32', 'f32', '{}');
+        INSERT INTO golden(run_id, name, kind, passed, arithmetic, k_dtype, v_dtype)
+            VALUES (3, 'g/1', 'logits', 1, 'f32', 'f32', 'f32'), (3, 'g/2', 'logits', 1, 'f32', 'f16', 'f16')"
+    local uuid
+    uuid=$(sqlite3 a.db "SELECT uuid FROM run WHERE id = 4")
+    for kv in "'i8' f32 2" "'f16' f32 1" "'f16' i8 1"; do
+        # shellcheck disable=SC2086 # words
+        set -- $kv
+        add_result a.db "$uuid" x '1 2 3' "c.k_dtype=$1" "c.v_dtype=$1" "c.arithmetic='$2'" "c.threads=$3" "c.weight_dtype='Q4_0'"
+    done
+    sqlite3 a.db "INSERT INTO run_model(run_id, model_id) VALUES (4, 1)"
+    rml-results list --db a.db --json >out.json
+    said() { json out.json "(SELECT json_extract(value, '\$.what') || ': ' || json_extract(value, '\$.settings')
+        FROM json_each(d, '\$.runs') WHERE json_extract(value, '\$.id') = $1)"; }
+    [ "$(said 1)" = 'perplexity big.gguf: llama.cpp f32 kv f16:i8' ]
+    [ "$(said 2)" = 'kld small.gguf: llama.cpp i8 kv i8 against big.gguf f32 kv f32' ]
+    [ "$(said 3)" = 'g/1, g/2: f32 kv f32,f16' ]
+    [ "$(said 4)" = 'made big.gguf: Q4_0 f32,i8 kv i8,f16 threads 2,1' ]
+    rml-results list --db a.db >table
+    grep -q '  made big.gguf  *Q4_0 f32,i8 kv i8,f16 threads 2,1  ' table
+    grep -q '  llama.cpp i8 kv i8 against big.gguf f32 kv f32  ' table
+}
+
 @test "list: a filter that makes no sense is bad usage" {
     for args in '--kind nosuch' '--state done' '--since yesterday' '--since 2026-02-30' '--since 5' \
         '--before 12x' '--since 2026-01-01T25:00'; do

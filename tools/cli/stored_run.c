@@ -1,8 +1,10 @@
 #include "tools/cli/stored_run.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/paths.h"
 #include "tools/cli/report.h"
 
 bool cli_store_open(const struct cli_options *options, struct store **store, struct rml_error *err)
@@ -58,6 +60,15 @@ int64_t cli_run_add_model(struct store *store, int64_t run_id, const struct rml_
         .tokenizer_sha256 = tokenizer_sha256,
     };
     return store_add_model(store, run_id, &row, err);
+}
+
+bool cli_run_add_known_model(struct store *store, int64_t run_id, const struct rml_model *model,
+                             const char *tokenizer_sha256, struct rml_error *err)
+{
+    char sha256[65], *cache = store ? cli_content_hash_cache() : NULL;
+    bool known = cache && rml_checkpoint_cached_sha256(rml_model_checkpoint(model), cache, sha256);
+    free(cache);
+    return !known || cli_run_add_model(store, run_id, model, sha256, tokenizer_sha256, err) >= 0;
 }
 
 int cli_run_end(struct store *store, int64_t run_id, int exit_code)

@@ -25,6 +25,11 @@ int cli_run_finish(struct store *store, int64_t run_id, int exit_code);
 int64_t cli_run_add_model(struct store *store, int64_t run_id, const struct rml_model *model,
                           const char *sha256, const char *tokenizer_sha256, struct rml_error *err);
 
+/* The same where the hash is known without reading all of the checkpoint (it was computed before); else
+ * nothing is stored. */
+bool cli_run_add_known_model(struct store *store, int64_t run_id, const struct rml_model *model,
+                             const char *tokenizer_sha256, struct rml_error *err);
+
 /* Ends the run as the exit code says, and closes the database. Returns the exit code, which is
  * CLI_ERROR, with the error printed, when the database does not take it. */
 int cli_run_end(struct store *store, int64_t run_id, int exit_code);

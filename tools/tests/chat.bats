@@ -187,6 +187,12 @@ base_model() {
     [ "$status" -eq 0 ]
     run sqlite3 runs.db "select kind, state, exit_code, seed from run"
     [ "$output" = "chat|complete|0|5" ]
+    # of which checkpoint, where its hash is known without reading all of it
+    known="select m.content_sha256 from run_model join model as m on m.id = model_id where run_id = (select max(id) from run)"
+    [ "$(sqlite3 runs.db "$known")" = '' ]
+    rml-inspect --verify "$TOY" >/dev/null # computes it, and notes it
+    rml-chat "$TOY" -q -p x --max-tokens 2 --db runs.db
+    [ "$(sqlite3 runs.db "$known")" = "$(sha256sum <"$TOY" | cut -d ' ' -f 1)" ]
     try rml-chat "$TOY" -p x --ctx 1 --db runs.db
     run sqlite3 runs.db "select state, exit_code from run order by id desc limit 1"
     [ "$output" = "failed|1" ]
