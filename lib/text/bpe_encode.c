@@ -169,7 +169,8 @@ static bool split_characters(const struct rmli_bpe *bpe, struct rmli_bpe_scratch
         id[n] = bpe->unk_id;
         start[n++] = held_start;
     }
-    scratch->after_unk = after_unk;
+    if (!bpe->by_score) /* else not known before the merges */
+        scratch->after_unk = after_unk;
     s->n = n;
     start[n] = (uint32_t)nbytes;
     return true;

@@ -270,6 +270,25 @@ END
     [ "$status" -eq 1 ]
 }
 
+# What sentencepiece 0.2.1 and 0.2.3 make of the same pieces: unknown characters in a row are one token.
+@test "a SentencePiece vocabulary without bytes" {
+    {
+        gguf_head 0 6
+        gguf_key general.architecture 8 && gguf_string nothing
+        gguf_key tokenizer.ggml.model 8 && gguf_string llama
+        gguf_key tokenizer.ggml.tokens 9 && gguf_strings "<unk>" "<s>" "</s>" $'\u2581' a b
+        gguf_key tokenizer.ggml.scores 9 && gguf_u32s 0 0 0 0 0 0
+        gguf_key tokenizer.ggml.token_type 9 && gguf_u32s 2 3 3 1 1 1
+        gguf_key tokenizer.ggml.add_bos_token 7 && gguf_number 1 0
+    } >small.gguf
+    printf '"%s"\n' aßqb ßq "ßaq q  ßß" éébx >texts
+    try rml-tokenize small.gguf --jsonl <texts
+    [ "$output" = "[3, 4, 0, 5]
+[3, 0]
+[3, 0, 4, 0, 3, 0, 3, 3, 0]
+[3, 0, 5, 0]" ]
+}
+
 @test "a pre-tokenizer can be chosen only where there is one" {
     llama=$RML_SOURCE_DIR/lib/text/fuzz/corpus/tokenizer_gguf/llama.gguf
     try rml-tokenize "$llama" --pre nonsense a
