@@ -155,8 +155,9 @@ static bool read_decoder(struct rmli_added_tokens *list, const json_t *tokens,
 {
     const char *key;
     json_t *token;
-    if (!json_is_object(tokens))
-        return true;
+    if (tokens && !json_is_object(tokens) && !json_is_null(tokens))
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "'added_tokens_decoder' is no object, expected tokens by id");
     /* The macro drops const; nothing is changed. */
     json_object_foreach((json_t *)tokens, key, token)
     {
@@ -173,11 +174,14 @@ static bool read_decoder(struct rmli_added_tokens *list, const json_t *tokens,
     return true;
 }
 
-/* A token given by its text alone, or by an object; anything else names none. */
-static bool append_named(struct rmli_added_tokens *list, const json_t *value,
+/* A token given by its text alone, or by an object; `key` says whose part or list it is. */
+static bool append_named(struct rmli_added_tokens *list, const char *key, const json_t *value,
                          struct rmli_arena *strings, struct rml_error *err)
 {
     struct rmli_added_token token = {.special = true};
+    if (!json_is_object(value) && !json_is_string(value))
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "'%.60s' has a value that is no token, expected a text or an object", key);
     if (json_is_object(value)) {
         size_t before = list->n;
         if (!read_token(list, value, 0, strings, err))
@@ -193,56 +197,91 @@ static bool append_named(struct rmli_added_tokens *list, const json_t *value,
     return token.content && append(list, &token, err);
 }
 
+/* Whether a key that only some classes know gives a part to a token: others may end alike. */
+static bool names_part(const char *key, const json_t *value)
+{
+    const size_t n = strlen(key), n_suffix = strlen("_token");
+    const char *type = json_string_value(json_object_get(value, "__type"));
+    return n > n_suffix && strcmp(key + n - n_suffix, "_token") == 0 &&
+           (json_is_string(value) || (type && strcmp(type, "AddedToken") == 0));
+}
+
+/* Each of a list, or of an object of parts; null: none. */
+static bool append_each(struct rmli_added_tokens *list, const char *key, const json_t *tokens,
+                        struct rmli_arena *strings, struct rml_error *err)
+{
+    const char *part;
+    json_t *value;
+    if (tokens && !json_is_null(tokens) && !json_is_array(tokens) && !json_is_object(tokens))
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "'%s' is no list of tokens and no object of them", key);
+    for (size_t i = 0; i < json_array_size(tokens); i++)
+        if (!append_named(list, key, json_array_get(tokens, i), strings, err))
+            return false;
+    json_object_foreach((json_t *)tokens, part, value)
+    {
+        if (!append_named(list, part, value, strings, err))
+            return false;
+    }
+    return true;
+}
+
 /* Tokens that the file gives a part to, and lists of further ones: one that is nowhere else is a
  * token all the same, numbered in this order, as the reference has it. The parts that every class
- * knows come first, then those of some classes ("image_token"). */
+ * knows come first, then those of some classes ("image_token"; extra_special_tokens as an object). The
+ * older name of the list counts where the newer one has no list. */
 static bool read_named(struct rmli_tokenizer_config *config, const json_t *json,
                        struct rmli_arena *strings, struct rml_error *err)
 {
     static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                        "pad_token", "cls_token", "mask_token"};
-    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
-    const size_t n_keys = sizeof keys / sizeof keys[0], n_suffix = strlen("_token");
+    static const char older[] = "additional_special_tokens", newer[] = "extra_special_tokens";
+    const size_t n_keys = sizeof keys / sizeof keys[0];
+    const json_t *extra = json_object_get(json, newer);
     const char *key;
     json_t *value;
-    for (size_t i = 0; i < n_keys; i++)
-        if (!append_named(&config->named, json_object_get(json, keys[i]), strings, err))
+    for (size_t i = 0; i < n_keys; i++) {
+        value = json_object_get(json, keys[i]);
+        if (value && !json_is_null(value) &&
+            !append_named(&config->named, keys[i], value, strings, err))
             return false;
+    }
     /* The macro drops const; nothing is changed. */
     json_object_foreach((json_t *)json, key, value)
     {
-        size_t n = strlen(key);
-        bool other = n <= n_suffix || strcmp(key + n - n_suffix, "_token") != 0;
-        for (size_t i = 0; !other && i < n_keys; i++)
-            other = strcmp(key, keys[i]) == 0;
-        if (!other && !append_named(&config->named, value, strings, err))
+        bool known = false;
+        for (size_t i = 0; !known && i < n_keys; i++)
+            known = strcmp(key, keys[i]) == 0;
+        if (!known && names_part(key, value) &&
+            !append_named(&config->named, key, value, strings, err))
             return false;
     }
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        const json_t *more = json_object_get(json, lists[i]); /* a list, or an object of parts */
-        for (size_t j = 0; j < json_array_size(more); j++)
-            if (!append_named(&config->further, json_array_get(more, j), strings, err))
-                return false;
-        json_object_foreach((json_t *)more, key, value)
-        {
-            if (!append_named(&config->further, value, strings, err))
-                return false;
-        }
-    }
-    return true;
+    if (json_array_size(extra) == 0 &&
+        !append_each(&config->further, older, json_object_get(json, older), strings, err))
+        return false;
+    return append_each(json_is_object(extra) ? &config->named : &config->further, newer, extra,
+                       strings, err);
 }
 
-/* A string, or a list of {"name", "template"} of which "default" counts. */
+/* A string, or several of which "default" counts: a list of {"name", "template"}, or an object. */
 static bool read_chat_template(const json_t *json, char **out, struct rml_error *err)
 {
     const json_t *value = json_object_get(json, "chat_template");
-    const char *text = json_string_value(value);
-    for (size_t i = 0; i < json_array_size(value) && !text; i++) {
-        const json_t *item = json_array_get(value, i);
+    const json_t *chosen = json_is_string(value) ? value : json_object_get(value, "default");
+    bool ok = !value || json_is_null(value) || json_is_string(value) || json_is_array(value) ||
+              json_is_object(value);
+    for (size_t i = 0; ok && i < json_array_size(value); i++) {
+        const json_t *item = json_array_get(value, i), *text = json_object_get(item, "template");
         const char *name = json_string_value(json_object_get(item, "name"));
-        if (name && strcmp(name, "default") == 0)
-            text = json_string_value(json_object_get(item, "template"));
+        ok = name && text;
+        if (ok && strcmp(name, "default") == 0)
+            chosen = text;
     }
+    if (!ok || (chosen && !json_is_string(chosen)))
+        return rmli_fail(err, RML_FORMAT, NULL, -1,
+                         "'chat_template' is no text, expected one, or a list of "
+                         "{\"name\", \"template\"}");
+    const char *text = json_string_value(chosen);
     if (text)
         *out = rmli_strdup(text, err);
     return !text || *out;

@@ -89,6 +89,44 @@ END
     [ "$output" != 331 ]
 }
 
+# As above, from transformers 5.24.
+@test "lists of special tokens, by their older and their newer name" {
+    unpack bytelevel
+    ids() {
+        echo "$1" >tokenizer_config.json
+        rml-tokenize . --no-special --parse-special '<a><b>'
+    }
+    [ "$(ids '{"additional_special_tokens": ["<a>"], "extra_special_tokens": ["<b>"]}')" = "27 64 29 330" ]
+    [ "$(ids '{"additional_special_tokens": ["<a>"], "extra_special_tokens": {"z": "<b>"}}')" = "331 330" ]
+    [ "$(ids '{"additional_special_tokens": ["<a>"], "extra_special_tokens": []}')" = "330 27 65 29" ]
+    [ "$(ids '{"i_token": {"content": "<a>"}, "j_token": {"__type": "AddedToken", "content": "<b>",
+               "normalized": false}}')" = "27 64 29 330" ]
+}
+
+# Each of these is a TypeError or the like in transformers 5.24, but for the last two, which fail there
+# when they are used.
+@test "values in tokenizer_config.json that are none" {
+    unpack bytelevel
+    while IFS=$'\t' read -r config want; do
+        echo "$config" >tokenizer_config.json
+        try rml-tokenize . x
+        [ "$status" -eq 1 ]
+        [[ $stderr == "rml-tokenize: ./tokenizer_config.json: $want"* ]]
+    done <<'END'
+{"bos_token": 5}	'bos_token' has a value that is no token, expected a text or an object
+{"pad_token": ["<a>"]}	'pad_token' has a value that is no token
+{"eos_token": false}	'eos_token' has a value that is no token
+{"additional_special_tokens": "<a>"}	'additional_special_tokens' is no list of tokens and no object
+{"extra_special_tokens": [["<a>"]]}	'extra_special_tokens' has a value that is no token
+{"extra_special_tokens": {"image_token": 5}}	'image_token' has a value that is no token
+{"added_tokens_decoder": [{"content": "<a>"}]}	'added_tokens_decoder' is no object
+{"chat_template": ["x"]}	'chat_template' is no text
+{"chat_template": [{"name": "default"}]}	'chat_template' is no text
+{"chat_template": 5}	'chat_template' is no text
+{"chat_template": {"default": 5}}	'chat_template' is no text
+END
+}
+
 @test "every case of the reference: ids, and back" {
     for name in bytelevel fallback unigram unknown; do
         unpack $name
