@@ -86,8 +86,6 @@ static bool check_version(struct store *store, int *version, struct rml_error *e
                             "an SQLite database of another program: application_id is 0x%08x, "
                             "expected 0x%08x",
                             (unsigned)application, SCHEMA_APPLICATION_ID);
-    if (application == 0 && store->mode != STORE_WRITE) /* then n_objects is 0 */
-        return refuse_nothing(store, err);
     if (user_version < 0)
         return store_refuse(store, err, RML_FORMAT, "schema version %lld found, expected 0 to %d",
                             (long long)user_version, schema_n_versions);
@@ -96,6 +94,8 @@ static bool check_version(struct store *store, int *version, struct rml_error *e
                             "schema version %lld is newer than this program, which knows %d; use "
                             "a newer rml, or another database with --db",
                             (long long)user_version, schema_n_versions);
+    if (application == 0 && store->mode != STORE_WRITE) /* then n_objects is 0 */
+        return refuse_nothing(store, err);
     *version = application == 0 ? 0 : (int)user_version;
     return true;
 }

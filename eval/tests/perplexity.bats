@@ -9,11 +9,11 @@ load eval_run
     while IFS='|' read -r name options; do
         # shellcheck disable=SC2086 # words
         rml-eval perplexity "$TOY" "$E/text.txt" --no-db --json $options >a.json
-        [ "$(sql "abs(a->>'nll_sum' - (b->'$name'->>'nll_sum')) < 1e-6 * (a->>'nll_sum')")" = 1 ]
-        [ "$(sql "a->>'n_scored' = b->'$name'->>'n_scored'")" = 1 ]
+        [ "$(sql "abs(a->>'nll_sum' - (b->'\$.$name'->>'nll_sum')) < 1e-6 * (a->>'nll_sum')")" = 1 ]
+        [ "$(sql "a->>'n_scored' = b->'\$.$name'->>'n_scored'")" = 1 ]
         if [[ $name != *hf-stride* ]]; then
             for figure in word_perplexity byte_perplexity bits_per_byte; do
-                [ "$(sql "abs(a->>'$figure' / (b->'$name'->>'$figure') - 1) < 1e-5")" = 1 ]
+                [ "$(sql "abs(a->>'$figure' / (b->'\$.$name'->>'$figure') - 1) < 1e-5")" = 1 ]
             done
         fi
     done <<'END'

@@ -149,7 +149,7 @@ base_model() {
     [ "$output" = $'"esLP\xb2ad\xc37' ]
     try rml-chat base --chat-format nothing --no-db -p x
     [ "$status" -eq 2 ]
-    [[ "$stderr" == "rml-chat: --chat-format: 'nothing' found, expected one of chatml, "*", gemma3"* ]]
+    [[ "$stderr" == "rml-chat: --chat-format: 'nothing' found, expected one of: chatml, "*", gemma3"* ]]
 }
 
 @test "bad usage, bad values and what does not fit" {
