@@ -63,6 +63,9 @@ json_t *quantize_document(const struct quantize_job *job, const struct rml_conve
 {
     struct sums all = {0}, by_type[RML_N_WEIGHT_DTYPES] = {{0}};
     json_t *types = json_array(), *tensors = json_array(), *fallbacks = json_array();
+    json_t *differences = json_array();
+    for (size_t i = 0; i < rml_conversion_n_differences(conversion); i++)
+        json_array_append_new(differences, cli_json_text(rml_conversion_difference(conversion, i)));
     for (size_t i = 0; i < rml_conversion_n_tensors(conversion); i++) {
         const struct rml_conversion_tensor *t = rml_conversion_tensor(conversion, i);
         add(&all, t);
@@ -78,11 +81,12 @@ json_t *quantize_document(const struct quantize_job *job, const struct rml_conve
         if (by_type[d].n_tensors)
             json_array_append_new(
                 types, sums_json(job, rml_dtype_traits((enum rml_dtype)d)->name, &by_type[d]));
-    json_t *document = json_pack(
-        "{so so ss sb so so so so so}", "input", cli_json_text(job->input), "output",
-        cli_json_text(job->output), "type", rml_dtype_traits(job->dtype)->name, "dry_run",
-        job->dry_run, "seconds", job->dry_run ? json_null() : cli_json_real(job->seconds), "types",
-        types, "total", sums_json(job, "all", &all), "fallbacks", fallbacks, "tensors", tensors);
+    json_t *document =
+        json_pack("{so so ss sb so so so so so so}", "input", cli_json_text(job->input), "output",
+                  cli_json_text(job->output), "type", rml_dtype_traits(job->dtype)->name, "dry_run",
+                  job->dry_run, "seconds", job->dry_run ? json_null() : cli_json_real(job->seconds),
+                  "types", types, "total", sums_json(job, "all", &all), "fallbacks", fallbacks,
+                  "tensors", tensors, "llama_cpp_differences", differences);
     return document;
 }
 

@@ -1,6 +1,7 @@
 /*
  * rml-quantize: a checkpoint as one GGUF file with its matrices in another type.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,18 +46,21 @@ static void warn_of_requantizing(const struct quantize_job *job,
                                  const struct rml_conversion *conversion)
 {
     size_t n = 0;
-    const char *type = NULL;
+    char types[128] = "";
     for (size_t i = 0; i < rml_conversion_n_tensors(conversion); i++) {
         const struct rml_conversion_tensor *t = rml_conversion_tensor(conversion, i);
         if (rml_dtype_traits(t->from)->block_nelems == 1 || t->from == t->to || t->to == RML_F32)
             continue;
-        type = rml_dtype_traits(t->from)->name;
+        const char *name = rml_dtype_traits(t->from)->name;
+        size_t end = strlen(types);
+        if (!strstr(types, name)) /* no name is a part of another */
+            snprintf(types + end, sizeof types - end, "%s%s", end ? ", " : "", name);
         n++;
     }
     if (n)
         cli_warn("%s: %zu tensor%s quantised already (%s): what that lost stays lost, and the "
                  "errors below are measured against it",
-                 job->input, n, cli_plural(n), type);
+                 job->input, n, cli_plural(n), types);
 }
 
 static bool check_free(const struct arguments *args, struct rml_error *err)
@@ -100,6 +104,8 @@ static bool quantize(struct arguments *args, const struct cli_options *common,
     bool ok = conversion != NULL;
     if (ok)
         warn_of_requantizing(job, conversion);
+    for (size_t i = 0; ok && i < rml_conversion_n_differences(conversion); i++)
+        cli_warn("%s: %s", job->output, rml_conversion_difference(conversion, i));
     if (ok && !rml_conversion_has_tokenizer(conversion))
         cli_warn("%s: no tokenizer in it, so the output has none either", job->input);
     if (ok && !job->dry_run)
@@ -191,6 +197,9 @@ static const struct argp argp = {
         "Q8_0; IQ4_XS: IQ4_NL; else F16), which is said (-v lists each). q4_0 to q8_0 are rounded "
         "as ggml's "
         "reference does, bit for bit; the others by a search for the least squared error.\n\n"
+        "A warning names each key of the output that llama.cpp does not read, or by which it does "
+        "not load "
+        "the file: rml computes with them.\n\n"
         "The file is written beside its place and renamed when it is whole; until then OUT.gguf "
         "is as it was.\n\n"
         "Example: one checkpoint in two types, to compare them:\n\n"

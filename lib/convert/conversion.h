@@ -70,6 +70,11 @@ const struct rml_conversion_tensor *rml_conversion_tensor(const struct rml_conve
  * (tokenizer.ggml.model "none"). */
 bool rml_conversion_has_tokenizer(const struct rml_conversion *conversion);
 
+/* What llama.cpp computes otherwise in the output than its metadata says, or why it does not load it: a
+ * line each, i < n, that names the key; borrowed from the conversion. */
+size_t rml_conversion_n_differences(const struct rml_conversion *conversion);
+const char *rml_conversion_difference(const struct rml_conversion *conversion, size_t i);
+
 /* Called now and then by the thread that called rml_conversion_write; false stops it
  * (RML_CANCELLED). */
 typedef bool rml_conversion_progress_fn(void *user, uint64_t nelems_done, uint64_t nelems_total);

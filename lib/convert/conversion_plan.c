@@ -160,7 +160,7 @@ struct rml_conversion *rml_conversion_plan(const struct rml_checkpoint *cp,
         ok = rmli_conversion_plan_folder(c, err) && rmli_conversion_check_vocabulary(c, err);
     else
         ok = ok && plan_gguf(c, err);
-    if (ok)
+    if (ok && rmli_conversion_note_differences(c, err))
         return c;
     rml_conversion_destroy(c);
     return NULL;

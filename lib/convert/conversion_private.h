@@ -7,6 +7,8 @@
 #include "files/gguf_writer.h"
 #include "model/model_config.h"
 
+#define RMLI_MAX_DIFFERENCES 16
+
 /* Consecutive rows of a tensor of the checkpoint. */
 struct rmli_conversion_source {
     const struct rml_tensor_info *tensor;
@@ -39,7 +41,9 @@ struct rml_conversion {
     struct rmli_planned_tensor *tensors; /* [n_tensors] */
     size_t n_tensors, tensor_capacity;
     bool has_tokenizer;
-    struct rml_tokenizer *tokenizer; /* of a folder; NULL: it has none */
+    struct rml_tokenizer *tokenizer;               /* of a folder; NULL: it has none */
+    const char *differences[RMLI_MAX_DIFFERENCES]; /* [n_differences], in the arena */
+    size_t n_differences;
 };
 
 /*
@@ -53,6 +57,9 @@ struct rmli_planned_tensor *rmli_conversion_add(struct rml_conversion *c, const 
 /* Sources of a tensor, zeroed. */
 bool rmli_conversion_add_sources(struct rml_conversion *c, struct rmli_planned_tensor *tensor,
                                  size_t n, struct rml_error *err);
+
+/* Notes what llama.cpp will make of the output otherwise; the config is read. */
+bool rmli_conversion_note_differences(struct rml_conversion *c, struct rml_error *err);
 
 /* general.file_type of a file whose matrices are of this type (llama.cpp's llama_ftype), and
  * general.quantization_version. */

@@ -257,6 +257,42 @@ types() {
     done
 }
 
+# Each toy's golden against llama.cpp (of llama-cpp-python 0.3.36) on the f32 file written from its folder: those
+# named here are off by 1 and more, or do not load; the others are right to 4e-5 (Gemma's, whose GELU
+# is a table of f16 there, to 0.006). Values are those of the toys' config.json, the other ones of
+# llama.cpp's src/models/.
+@test "a warning names what llama.cpp computes otherwise" {
+    cat >expected <<'END'
+gemma3 'gemma3.attention.scale' is 0.204124: llama.cpp does not read it, and computes with 0.25
+mistral 'llama.attention.sliding_window' is 48: llama.cpp does not read it, and lets tokens attend further back
+olmoe 'olmoe.attention.head_count_kv' is 2: llama.cpp expects as many as heads, 4, and does not load the file
+olmoe-normalised 'olmoe.expert_weights_norm' is true: llama.cpp does not read it, and computes with false
+qwen2 'qwen2.rope.scaling.yarn_beta_fast' is 1: llama.cpp does not read it, and computes with 32
+qwen2 'qwen2.rope.scaling.yarn_beta_slow' is 0.1: llama.cpp does not read it, and computes with 1
+qwen3_moe-raw-weights 'qwen3moe.expert_weights_norm' is false: llama.cpp does not read it, and computes with true
+END
+    for hf in "$FIXTURES"/*/hf; do
+        name=$(basename "$(dirname "$hf")")
+        try quantize "$hf" "$name.gguf" --type f32 --json
+        [ $status = 0 ]
+        sed -n "s/^rml-quantize: warning: $name.gguf: /$name /p" .stderr >>found
+        # and in the document
+        sql "select '$name ' || value from json_each('${output//\'/\'\'}', '\$.llama_cpp_differences')" >>in_json
+    done
+    diff <(sort expected) <(sort found)
+    diff <(sort expected) <(sort in_json)
+    # from a GGUF the same, though nothing is written; and what only a GGUF can say
+    try quantize "$FIXTURES/qwen2/model.gguf" o.gguf --type q8_0 --dry-run
+    [[ $stderr == *"o.gguf: 'qwen2.rope.scaling.yarn_beta_fast' is 1: "* ]]
+    try quantize "$FIXTURES/qwen3-yarn/model.gguf" o.gguf --type q8_0 --dry-run
+    # 1.109861 = 1 + 0.1 ln 3
+    [[ $stderr == *"o.gguf: 'qwen3.rope.scaling.yarn_attn_factor' is 0.9: llama.cpp does not read it, and computes with 1.10986"* ]]
+    cp -r "$FIXTURES/qwen3/hf" scaled
+    sed -i 's/"rope_type": "default"/"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64/' scaled/config.json
+    try quantize scaled scaled.gguf --type f32
+    [[ $stderr == *"scaled.gguf: a tensor 'rope_freqs.weight': "*'does not load the file'* ]]
+}
+
 @test "a sharded folder, and one of the Hugging Face cache" {
     quantize "$FIXTURES/llama/hf" one.gguf --type q8_0 >/dev/null
     quantize "$FIXTURES/llama/hf-sharded" many.gguf --type q8_0 >/dev/null

@@ -170,6 +170,7 @@ END
     "$peers/tables" made.json >table
     cat table
     # 100 tokens in 401 ms, 200 ms, 1000 ms, 300 ms; the interval of 7 samples is their range
+    grep -q '^\*\*.*\.gguf\*\* (most bytes of its weights: [A-Z0-9_]*), tokens per second:$' table
     grep -qxF '| engine | cache | prefill 512, 1 thread | prefill 512, 2 threads | decode at 0, 1 thread | worst logit, prefill / decode |' table
     grep -qxF '| rml f32 | f16 | 249 | 500 | 100 | 0.023 / 0.021 |' table
     grep -qxF '| ik_llama.cpp | f16 | (333, wrong) |  |  | 23 |' table
