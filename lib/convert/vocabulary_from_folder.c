@@ -334,7 +334,7 @@ static bool rank_tokens(struct vocabulary *v)
         memcpy(text, left.data, left.nbytes);
         memcpy(text + left.nbytes, right.data, right.nbytes);
         text[left.nbytes + right.nbytes] = 0;
-        const json_t *id = json_object_getn(vocab, text, left.nbytes + right.nbytes);
+        const json_t *id = json_object_get(vocab, text);
         if (json_is_integer(id) && json_integer_value(id) >= 0 &&
             (uint64_t)json_integer_value(id) < v->n && v->types[json_integer_value(id)] == NORMAL)
             v->scores[json_integer_value(id)] = -(float)i;
