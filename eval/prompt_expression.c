@@ -454,9 +454,7 @@ struct prompt_node *parser_expression(struct prompt_parser *p)
         struct prompt_node *condition = parse_logic(p, "or");
         struct prompt_node *choose =
             condition ? parser_node(p, PROMPT_CHOOSE, NULL, condition, n) : NULL;
-        if (choose && !parser_take(p, "else"))
-            choose = parser_refuse(p, p->at, "'else'");
-        if (choose && !(choose->c = parser_expression(p)))
+        if (choose && parser_take(p, "else") && !(choose->c = parser_expression(p)))
             choose = NULL;
         n = choose;
     }

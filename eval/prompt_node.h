@@ -22,7 +22,7 @@ enum prompt_kind {
     PROMPT_NOT,      /* not a */
     PROMPT_NEGATIVE, /* -a */
     PROMPT_BINARY,   /* a name b: the operator by its text */
-    PROMPT_CHOOSE    /* b if a else c */
+    PROMPT_CHOOSE    /* b if a else c; c NULL: nothing */
 };
 
 #define PROMPT_MAX_ARGS 64

@@ -23,16 +23,32 @@ struct result {
     const char *undefined;
 };
 
+/* What "e if e" is without its condition: nothing that is defined, but Jinja writes it as "". */
+static const char blank[] = "else";
+
 static struct result evaluate(struct evaluation *e, const struct prompt_node *node);
+
+static json_t *value_of(struct evaluation *e, struct result r)
+{
+    if (r.undefined == blank)
+        rmli_fail(e->err, RML_FORMAT, NULL, -1, "an 'if' without 'else' found, expected a value");
+    else if (r.undefined)
+        rmli_fail(e->err, RML_FORMAT, NULL, -1, "no field '%.60s' found, expected a value",
+                  r.undefined);
+    return r.value;
+}
 
 /* The value of an expression that has to be defined. */
 static json_t *defined(struct evaluation *e, const struct prompt_node *node)
 {
+    return value_of(e, evaluate(e, node));
+}
+
+/* The same where it is written out. */
+static json_t *written(struct evaluation *e, const struct prompt_node *node)
+{
     struct result r = evaluate(e, node);
-    if (r.undefined)
-        rmli_fail(e->err, RML_FORMAT, NULL, -1, "no field '%.60s' found, expected a value",
-                  r.undefined);
-    return r.value;
+    return r.undefined == blank ? json_string("") : value_of(e, r);
 }
 
 /* ---- Expressions ------------------------------------------------------------------------------ */
@@ -91,10 +107,7 @@ static json_t *call(struct evaluation *e, const struct prompt_node *node)
     struct result r = evaluate(e, node->a);
     if (r.undefined && has_default)
         return node->n_args > 0 ? defined(e, node->args[0]) : json_string("");
-    if (r.undefined)
-        rmli_fail(e->err, RML_FORMAT, NULL, -1, "no field '%.60s' found, expected a value",
-                  r.undefined);
-    of = r.value;
+    of = value_of(e, r);
     if (has_default || !of)
         return of;
     for (size_t i = 0; ok && i < node->n_args; i++)
@@ -124,7 +137,8 @@ static json_t *test(struct evaluation *e, const struct prompt_node *node)
 
 static json_t *binary(struct evaluation *e, const struct prompt_node *node)
 {
-    json_t *a = defined(e, node->a);
+    bool writes = strcmp(node->name, "~") == 0;
+    json_t *a = writes ? written(e, node->a) : defined(e, node->a);
     bool is_or = strcmp(node->name, "or") == 0;
     if (a && (is_or || strcmp(node->name, "and") == 0)) {
         if (prompt_truth(a) == is_or)
@@ -132,7 +146,7 @@ static json_t *binary(struct evaluation *e, const struct prompt_node *node)
         json_decref(a);
         return defined(e, node->b);
     }
-    json_t *b = a ? defined(e, node->b) : NULL;
+    json_t *b = !a ? NULL : writes ? written(e, node->b) : defined(e, node->b);
     json_t *value = b ? prompt_binary(node->name, a, b, e->err) : NULL;
     json_decref(a);
     json_decref(b);
@@ -193,6 +207,8 @@ static struct result evaluate(struct evaluation *e, const struct prompt_node *no
         return (struct result){.value = binary(e, node)};
     case PROMPT_CHOOSE:
         is_true = truth(e, node->a);
+        if (is_true == 0 && !node->c)
+            return (struct result){.undefined = blank};
         return is_true < 0 ? (struct result){0} : evaluate(e, is_true ? node->b : node->c);
     default:
         rmli_fail(e->err, RML_INTERNAL, NULL, -1, "a statement within an expression");
@@ -223,7 +239,7 @@ static bool render(struct evaluation *e, const struct prompt_node *node, struct 
             int is_true = truth(e, node->a);
             ok = is_true >= 0 && render(e, is_true ? node->b : node->c, out);
         } else {
-            json_t *value = defined(e, node->a);
+            json_t *value = written(e, node->a);
             json_t *text = value ? prompt_text(value, e->err) : NULL;
             ok = text && append(out, text, e->err);
             json_decref(value);

@@ -7,7 +7,7 @@
  *     statements    {{ e }}  {% if e %} {% elif e %} {% else %} {% endif %}  {# comment #}, with "-"
  *     values        names of fields, 'text', "text", 12, 1.5, true, false, none, [e, ...], (e)
  *     parts         e.field  e['field']  e[0]  e[-1]  e[from:to]
- *     operators     + - ~  == != < <= > >=  in  not in  and or not  e if e else e
+ *     operators     + - ~  == != < <= > >=  in  not in  and or not  e if e else e  e if e
  *     tests         is defined, is undefined, is none, with "is not"
  *     filters       trim string int length count join list lower upper capitalize replace first last
  *                   default d

@@ -112,28 +112,31 @@ static bool read_examples(struct task_docs *d, const struct task_config *config,
     return data_records_from_array(&d->others, config->samples, node->file, node->line, err);
 }
 
-/* Whether examples are of a split that data_files names before that of the documents. */
-static bool examples_come_first(const struct task_config *config, const char *docs_split)
+/* The split that data_files names first; files without a split are those of train. */
+static const char *first_split(const struct task_config *config)
 {
     const struct yaml_tree_node *node = config->data_files;
-    const char *split = examples_split(config);
-    for (size_t i = 0; split && node->kind == YAML_MAP && i < node->n; i++) {
-        const char *name = node->items[2 * i].text;
-        if (strcmp(name, docs_split) == 0)
-            return false;
-        if (strcmp(name, split) == 0)
-            return true;
-    }
-    return false;
+    return node->kind == YAML_MAP && node->n > 0 ? node->items[0].text : "train";
 }
 
+/* It decides the types of columns even where nothing else of it is needed. */
 static bool unify(struct task_docs *d, const struct task_config *config, const char *docs_split,
                   struct rml_error *err)
 {
-    bool of_files = d->examples == &d->others && examples_split(config);
-    if (of_files && examples_come_first(config, docs_split))
-        return data_columns_unify(&d->others, &d->docs, err);
-    return data_columns_unify(&d->docs, of_files ? &d->others : NULL, err);
+    struct data_records *all[] = {&d->docs, &d->others};
+    struct data_records unused = {0};
+    const struct data_records *first = &d->docs;
+    bool of_files = d->examples == &d->others && examples_split(config), ok = true;
+    const char *first_name = first_split(config);
+    if (of_files && strcmp(first_name, examples_split(config)) == 0) {
+        first = &d->others;
+    } else if (strcmp(first_name, docs_split) != 0) {
+        ok = read_split(config, first_name, &unused, err);
+        first = &unused;
+    }
+    ok = ok && data_columns_unify(first, all, of_files ? 2 : 1, err);
+    data_records_release(&unused);
+    return ok;
 }
 
 static bool equals(const struct task_docs *d, size_t example, size_t doc)

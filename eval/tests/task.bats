@@ -115,6 +115,33 @@ END
     try rml-eval task "$TOY" t.yaml --no-db
     [ "$status" -eq 1 ]
     [[ $stderr == "rml-eval: test.jsonl: line 1: 7.5 found in \"n\", expected a whole number as in the split that data_files names first"* ]]
+    # types of the split that is named first, also where nothing else of it is needed
+    sed -e 's/^fewshot_split.*//' -e 's/^num_fewshot.*/num_fewshot: 0/' t.yaml >zero.yaml
+    zero_shot() { # TRAIN TEST PROMPT
+        printf '%s\n' "$1" >train.jsonl
+        printf '%s\n' "$2" >test.jsonl
+        rml-eval task "$TOY" zero.yaml --no-db -q --items items.jsonl >/dev/null
+        [ "$(sqlite3 :memory: "SELECT CAST(readfile('items.jsonl') AS TEXT) ->> 'prompt'")" = "$3" ]
+    }
+    zero_shot '{"q": "a", "n": 1.5, "s": 1, "l": ["x"]}' '{"q": "b", "n": 4, "s": "3", "l": [7]}' "b 4.0 3 ['7']"
+    zero_shot '{"q": "a", "n": "x", "s": "y", "l": [1.5]}' '{"q": true, "n": 4, "s": 2.0, "l": ["1e3", "1"]}' 'true 4 2 [1000.0, 1.0]'
+    zero_shot '{"q": "a", "n": true, "s": "y", "l": [1]}' '{"q": 2.5, "n": 4, "s": 0.1, "l": [true, false]}' '2.5 True 0.1 [1, 0]'
+    # values of several kinds stay what they are
+    zero_shot '{"q": "a", "n": 1, "s": "y", "l": [1, "x", 2.5, true]}
+{"q": 1, "n": 1, "s": "y", "l": []}' '{"q": 4, "n": 1, "s": "z", "l": ["7", 3]}' '4 1 z [7, 3]'
+    while IFS='|' read -r train test what; do
+        echo "$train" >train.jsonl
+        echo "$test" >test.jsonl
+        try rml-eval task "$TOY" zero.yaml --no-db
+        echo "$stderr"
+        [ "$status" -eq 1 ]
+        [[ $stderr == "rml-eval: test.jsonl: line 1: $what as in the split that data_files names first" ]]
+    done <<'END'
+{"q": "a", "n": 1, "s": "", "l": ""}|{"q": "b", "n": "x", "s": "", "l": ""}|"x" found in "n", expected a number
+{"q": "a", "n": true, "s": "", "l": ""}|{"q": "b", "n": "yes", "s": "", "l": ""}|"yes" found in "n", expected true or false
+{"q": "a", "n": ["1", 2], "s": "", "l": ""}|{"q": "b", "n": ["1.50", 2], "s": "", "l": ""}|"1.50" found in "n", expected values of one type, or no text that is JSON,
+{"q": "a", "n": ["1"], "s": "", "l": ""}|{"q": "b", "n": ["x", 2], "s": "", "l": ""}|"x" found in "n", expected values of one type
+END
     # objects whose keys differ are no columns
     cat >train.jsonl <<'END'
 {"q": "a", "n": 4, "s": {"x": 1, "y": [1, 2]}, "l": [{"k": 1}, {"k": 2, "m": "z"}]}

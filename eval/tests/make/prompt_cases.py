@@ -36,10 +36,12 @@ TEMPLATES = r"""
 {{ empty }}|{{ rows[1].q }}|{{ rows[1]['q'] }}|{{ 'blue' in choices }} {{ 'red' in choices }} {{ 'x' not in goal }}
 {{ (1 + 2) - -1 }}|{{ 'a' if empty else 'b' if yes else 'c' }}|no braces at all|{ {a} }|{{ text|list|length }}
 {{ choices[1]|length }}|{{ zwölf[0] }}|{{ 'abc'[1:2] }}|{{ 1.50 }}|{{ "\u00e9\x41" }}|{{ 'ü'|upper }}|{{ 'None'|int }}
+{{ goal if yes }}{{ goal if none }}|{{ goal if undefd is defined }}x|{{ 'a' ~ (goal if none) ~ 'b' }}|{{ (goal if none)|default('dd') }}
+{{ (goal if none) is defined }} {{ (goal if yes) is defined }}|{{ 'a' if none else 'b' if none }}
 ['yes', 'no']|[1, 'a', None, True]|{{ ["a", 'b'] + choices }}|{{ number|int is none }}|{{ '3.7'|int }} {{ 2.9|int }}
 """.strip().split("\n")
 FAIL = ["{{undefd}}", "{{undefd.x}}", "{{choices[9]}}", "{{arc.missing}}", "{{ goal", "{% if yes %}x",
-        "{{ goal + 1 }}", "{{ choices.index('zzz') }}", "{{ goal. }}", "{% endif %}", "{{ 'a }}", "{{}}"]
+        "{{ goal + 1 }}", "{{ (goal if none) + goal }}", "{{ choices.index('zzz') }}", "{{ goal. }}", "{% endif %}", "{{ 'a }}", "{{}}"]
 REFUSED = ["{% for c in choices %}{{c}}{% endfor %}", "{% set x = 1 %}{{x}}", "{{ choices|map('upper')|list }}",
            "{{ choices|sort }}", "{{ goal.title() }}", "{{ 2 * 3 }}", "{{ range(3)|list }}",
            "{{ {'a': 1} }}", "{{ 1 is odd }}", "{{ arc.items() }}", "{{ 'straße'.upper() }}",
