@@ -5,12 +5,12 @@
  * nearly all of them. So what differs in type alone is counted, not listed, and names that count
  * up stand on one line; -v lists each.
  */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/cli/name_groups.h"
 #include "inspect_text.h"
 
 enum { N_SHOWN = 20 }; /* lines of a list, unless all are asked for */
@@ -22,84 +22,62 @@ static void say_more(size_t n)
         printf("and %zu more (-v lists each, --json has all)\n", n);
 }
 
-/* ---- Names that count up ----------------------------------------------------------------- */
+/* ---- Lists of names ---------------------------------------------------------------------- */
 
-/* Whether b is a with one number greater by one, which begins at *at. */
-static bool follows(const char *a, const char *b, size_t *at)
+static const char *lone_name(const json_t *entry)
 {
-    size_t i = 0;
-    while (a[i] && a[i] == b[i])
-        i++;
-    while (i > 0 && isdigit((unsigned char)a[i - 1]))
-        i--;
-    if (!isdigit((unsigned char)a[i]) || !isdigit((unsigned char)b[i]))
-        return false;
-    char *end_a, *end_b;
-    unsigned long long x = strtoull(a + i, &end_a, 10), y = strtoull(b + i, &end_b, 10);
-    *at = i;
-    return y == x + 1 && strcmp(end_a, end_b) == 0;
+    return json_string_value(entry);
 }
 
-typedef const char *name_fn(const json_t *list, size_t i);
-/* Whether entries i and k, whose names count up, may stand on one line. */
-typedef bool alike_fn(const json_t *list, size_t i, size_t k);
-
-/* How many entries from the i-th on have names in which the same number counts up; at least 1. */
-static size_t run_length(const json_t *list, size_t i, name_fn *name, alike_fn *alike)
+static const char *pair_name(const json_t *entry)
 {
-    size_t n = json_array_size(list), k = i + 1, first, at;
-    if (k == n || !alike(list, i, k) || !follows(name(list, i), name(list, k), &first))
-        return 1;
-    for (k++; k < n && alike(list, i, k); k++)
-        if (!follows(name(list, k - 1), name(list, k), &at) || at != first)
-            break;
-    return k - i;
+    return inspect_text_of(entry, "name");
 }
 
-/* "blk.0.ffn_up.{0..7}.weight" for a run; malloc. */
-static char *run_name(const char *first, const char *last)
+/* Groups of the list's entries, by names and kinds; each: every entry is a group. */
+static bool group(struct cli_name_groups *out, const json_t *list,
+                  const char *(*name)(const json_t *), char *(*kind)(const json_t *), bool each)
 {
-    size_t at = 0, nbytes = strlen(first) + strlen(last) + 8;
-    char *out = malloc(nbytes);
-    if (!out || strcmp(first, last) == 0)
-        return out ? strcpy(out, first) : NULL;
-    while (first[at] == last[at])
-        at++;
-    while (at > 0 && isdigit((unsigned char)first[at - 1]))
-        at--;
-    size_t n_first = strspn(first + at, "0123456789"), n_last = strspn(last + at, "0123456789");
-    snprintf(out, nbytes, "%.*s{%.*s..%.*s}%s", (int)at, first, (int)n_first, first + at,
-             (int)n_last, last + at, first + at + n_first);
-    return out;
+    size_t n = json_array_size(list);
+    const char **names = calloc(n + 1, sizeof *names);
+    char **kinds = calloc(n + 1, sizeof *kinds);
+    bool ok = names && kinds;
+    for (size_t i = 0; ok && i < n; i++) {
+        names[i] = name(json_array_get(list, i));
+        kinds[i] = each ? NULL : kind(json_array_get(list, i));
+    }
+    ok = ok && cli_group_names(out, names, (const char *const *)kinds, n);
+    for (size_t i = 0; kinds && i < n; i++)
+        free(kinds[i]);
+    free(names);
+    free(kinds);
+    return ok;
 }
 
 /* ---- On one side only ------------------------------------------------------------------ */
 
-static const char *lone_name(const json_t *names, size_t i)
+static char *lone_kind(const json_t *entry)
 {
-    return json_string_value(json_array_get(names, i));
-}
-
-static bool always_alike(const json_t *list, size_t i, size_t k)
-{
-    (void)list, (void)i, (void)k;
-    return true;
+    (void)entry;
+    return strdup("");
 }
 
 static void print_lone(const json_t *names, const char *which, const char *checkpoint, bool each)
 {
-    size_t n = json_array_size(names), i = 0;
-    for (size_t n_lines = 0; i < n && (each || n_lines < N_SHOWN); n_lines++) {
-        size_t run = each ? 1 : run_length(names, i, lone_name, always_alike);
-        char *name = run_name(lone_name(names, i), lone_name(names, i + run - 1));
-        printf("only in %s (%s): %s", which, checkpoint, name ? name : "?");
-        if (run > 1)
-            printf(" (%zu tensors)", run);
+    struct cli_name_groups groups;
+    size_t n_left = json_array_size(names);
+    if (!group(&groups, names, lone_name, lone_kind, each))
+        return;
+    for (size_t i = 0; i < groups.n && (each || i < N_SHOWN); i++) {
+        const struct cli_name_group *g = &groups.groups[i];
+        printf("only in %s (%s): %s", which, checkpoint, g->name);
+        if (g->n > 1)
+            printf(" (%zu tensors)", g->n);
         putchar('\n');
-        free(name);
-        i += run;
+        n_left -= g->n;
     }
-    say_more(n - i);
+    say_more(n_left);
+    cli_name_groups_release(&groups);
 }
 
 /* ---- On both sides ---------------------------------------------------------------------- */
@@ -115,20 +93,18 @@ static bool is_type_alone(const json_t *entry)
     return is_same_shape(entry) && inspect_integer_of(entry, "n_different") == 0;
 }
 
-static const char *pair_name(const json_t *tensors, size_t i)
-{
-    return inspect_text_of(json_array_get(tensors, i), "name");
-}
-
-/* Two whose shapes differ, in the same way. */
-static bool differ_alike(const json_t *tensors, size_t i, size_t k)
+/* Those whose shapes differ in the same way may stand on one line, others have values to show. */
+static char *pair_kind(const json_t *entry)
 {
     static const char *const keys[] = {"shape_a", "shape_b", "dtype_a", "dtype_b"};
-    const json_t *a = json_array_get(tensors, i), *b = json_array_get(tensors, k);
-    bool alike = !is_same_shape(a);
-    for (size_t j = 0; j < sizeof keys / sizeof *keys; j++)
-        alike = alike && json_equal(json_object_get(a, keys[j]), json_object_get(b, keys[j]));
-    return alike;
+    if (is_same_shape(entry))
+        return NULL;
+    json_t *kind = json_array();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        json_array_append(kind, json_object_get(entry, keys[i]));
+    char *text = json_dumps(kind, 0);
+    json_decref(kind);
+    return text;
 }
 
 static void cell_two(struct cli_table *table, const json_t *a, const json_t *b)
@@ -151,7 +127,7 @@ static void cell_distance(struct cli_table *table, const json_t *entry)
 
 static void add_pair(struct cli_table *table, const char *name, const json_t *entry)
 {
-    cli_table_cell(table, "%s", name ? name : "?");
+    cli_table_cell(table, "%s", name);
     cell_two(table, json_object_get(entry, "dtype_a"), json_object_get(entry, "dtype_b"));
     cell_two(table, json_object_get(entry, "shape_a"), json_object_get(entry, "shape_b"));
     if (is_type_alone(entry)) {
@@ -176,16 +152,18 @@ static void print_pairs(const json_t *tensors, bool each)
 {
     struct cli_table *table = cli_table_create(
         "<tensor|<type|<shape|>differ|>max difference|<element|>A|>B|>relative rms");
-    size_t n = json_array_size(tensors), i = 0;
-    for (size_t n_lines = 0; i < n && (each || n_lines < N_SHOWN); n_lines++) {
-        size_t run = each ? 1 : run_length(tensors, i, pair_name, differ_alike);
-        char *name = run_name(pair_name(tensors, i), pair_name(tensors, i + run - 1));
-        add_pair(table, name, json_array_get(tensors, i));
-        free(name);
-        i += run;
+    struct cli_name_groups groups;
+    size_t n_left = json_array_size(tensors);
+    bool ok = group(&groups, tensors, pair_name, pair_kind, each);
+    for (size_t i = 0; ok && i < groups.n && (each || i < N_SHOWN); i++) {
+        const struct cli_name_group *g = &groups.groups[i];
+        add_pair(table, g->name, json_array_get(tensors, g->first));
+        n_left -= g->n;
     }
     inspect_print_table(table, false);
-    say_more(n - i);
+    say_more(n_left);
+    if (ok)
+        cli_name_groups_release(&groups);
 }
 
 /* Of pairs that differ in type alone: how many there are of each pair of types. */
