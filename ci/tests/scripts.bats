@@ -79,3 +79,15 @@ nothing_done() {
     done
     [ "$(written_last)" = "$before" ]
 }
+
+# bats stops at the first command that fails, but bash takes no `! COMMAND` for one: unless it ends the test,
+# it needs `|| false` behind it to count.
+@test "no test holds a negation that cannot fail" {
+    run awk '
+        FNR == 1 { held = "" }
+        held != "" && $0 !~ /^}/ { print held; n++ }
+        { held = $0 ~ /^ +! / && $0 !~ /\|\| (false|return)/ ? FILENAME ":" FNR ": " $0 : "" }
+        END { exit n > 0 }' $(find bench eval goldens lib results tools ci -name '*.bats')
+    echo "$output"
+    [ "$status" -eq 0 ]
+}

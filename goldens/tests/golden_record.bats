@@ -126,7 +126,7 @@ json() { sqlite3 :memory: "select json_extract('${output//\'/\'\'}', '$1')"; }
     [ "$stderr" = "rml-golden: g.json: the file exists, expected a new name (or --force to replace it)" ]
     cmp g.json before.json
     rml-golden record "$LLAMA" --tokens 3 -o g.json --force
-    ! cmp -s g.json before.json
+    ! cmp -s g.json before.json || false
     # An empty file, as mktemp makes it, holds nothing that could be lost
     : >empty.json
     rml-golden record "$LLAMA" --tokens 1,2 -o empty.json

@@ -50,7 +50,7 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
             grep -q -- "$text" 1.svg
             grep -q -- "$text" 1.txt
         done
-        ! grep -q '<script' 1.svg
+        ! grep -q '<script' 1.svg || false
         # by hand
         script=$(tr -d '\n' <"$BATS_TEST_DIRNAME/../plot_kinds.c" | sed "s/.*{\"$kind\", *\"[^\"]*\", *\"\([a-z]*\)\".*/\1/")
         gnuplot -c "$BATS_TEST_DIRNAME/../plots/$script.gnuplot" 1.dat 3.svg
@@ -83,7 +83,7 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     sqlite3 "$DB" 'SELECT uuid FROM run WHERE id IN (20, 21) ORDER BY id' >uuids
     plot throughput-by-kv -o x.svg --data x.dat
     # run 6, the newest, did not end
-    ! grep -q "$(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 6')" x.dat
+    ! grep -q "$(sqlite3 "$DB" 'SELECT uuid FROM run WHERE id = 6')" x.dat || false
     plot throughput-by-kv --run "$(sqlite3 "$DB" 'SELECT substr(uuid, 1, 8) FROM run WHERE id = 6')" -o x.svg --data x.dat
     grep -q '^# rows: 1 in 1 panels' x.dat
     # two builds are told apart when both are named

@@ -206,7 +206,7 @@ base_model() {
     LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f]' raw
     script -qec "$(printf '%q ' "${wild[@]}")" /dev/null </dev/null | tr -d '\r' >shown
     [ -s shown ]
-    ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]' shown
+    ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]' shown || false
     iconv -f UTF-8 -t UTF-8 shown >/dev/null
     # All else is there: the printable ASCII of both is the same.
     [ "$(LC_ALL=C tr -cd ' -~' <shown)" = "$(LC_ALL=C tr -cd ' -~' <raw)" ]
