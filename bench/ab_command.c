@@ -160,12 +160,14 @@ int bench_ab_main(int argc, char **argv)
     else if (line.n_programs == N_SIDES && (line.vs || !line.suite))
         code = misused(line.vs ? "two programs and --vs, expected one of the two"
                                : "no suite found behind BASE and HEAD");
+    else if (line.vs && line.words[SIDE_HEAD].n == 0)
+        code = misused("nothing found behind --vs, expected the settings that differ");
     else {
         for (int side = 0; side < N_SIDES; side++)
             job.programs[side] = line.programs[side];
         bool made = make_cases(&job, &line, &err);
         cli_report_setup(options.json, options.verbosity); /* reading the suite's words undid it */
-        code = made ? compare_job_run(&job) : cli_error(&err);
+        code = made ? compare_job_run(&job) : compare_words_failed(&err);
     }
     compare_job_release(&job);
     free(line.own);

@@ -7,6 +7,7 @@
 #include "bench/sweep.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/parse.h"
+#include "tools/cli/report.h"
 
 enum { KEY_GATE = CLI_OWN_KEY, KEY_JUNIT, KEY_MARKDOWN };
 
@@ -45,29 +46,12 @@ bool compare_takes_value(const char *word)
     return cli_common_takes_value(word + 2);
 }
 
-/* Options of a sweep that a comparison decides for itself, in any abbreviation that argp takes. */
-static void refuse_sweep_options(const char *name, size_t n, char **words)
-{
-    static const char *const decided[] = {"--reps", "--timeout"};
-    for (size_t i = 0; i < n; i++) {
-        for (size_t d = 0; d < sizeof decided / sizeof decided[0]; d++) {
-            size_t length = strcspn(words[i], "=");
-            if (length > 3 && strncmp(words[i], decided[d], length) == 0) {
-                fprintf(stderr, "%s: %s found, but a comparison settles that by itself\n", name,
-                        decided[d]);
-                exit(CLI_USAGE);
-            }
-        }
-    }
-}
-
 /* argv of a command line with `name` in front. NULL without memory. */
 static char **command_line(char *name, const struct compare_words *words)
 {
     char **argv = calloc(words->n + 2, sizeof *argv);
     if (!argv)
         return NULL;
-    refuse_sweep_options(name, words->n, words->words);
     argv[0] = name;
     for (size_t i = 0; i < words->n; i++)
         argv[i + 1] = words->words[i];
@@ -90,6 +74,13 @@ bool compare_plan(const char *command, const struct bench_suite *suite,
     free(argv);
     free(argv_over);
     return ok;
+}
+
+int compare_words_failed(const struct rml_error *err)
+{
+    int code = cli_error(err);
+    /* of a file it would be the file that is wrong */
+    return err->code == RML_INVALID_ARGUMENT && !err->file[0] ? CLI_USAGE : code;
 }
 
 bool compare_plan_text(const char *command, const char *text, struct bench_plan *plan,

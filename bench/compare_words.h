@@ -29,6 +29,9 @@ bool compare_plan(const char *command, const struct bench_suite *suite,
                   const struct compare_words *words, const struct compare_words *over,
                   struct bench_plan *plan, struct rml_error *err);
 
+/* Tells of a plan that could not be made; the exit code: CLI_USAGE where the words are to blame. */
+int compare_words_failed(const struct rml_error *err);
+
 /* The same of one text, "attention --kv f16 --depth 512", cut at blanks. RML_INVALID_ARGUMENT:
  * its first word is no suite. */
 bool compare_plan_text(const char *command, const char *text, struct bench_plan *plan,

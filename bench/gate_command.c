@@ -72,7 +72,7 @@ int bench_gate_main(int argc, char **argv)
              compare_job_add(&a.job, &plan, NULL, &err);
     }
     cli_report_setup(options.json, options.verbosity); /* reading the suites' words undid it */
-    int code = ok ? compare_job_run(&a.job) : cli_error(&err);
+    int code = ok ? compare_job_run(&a.job) : compare_words_failed(&err);
     compare_job_release(&a.job);
     free(a.cases);
     return code;

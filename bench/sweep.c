@@ -22,6 +22,7 @@ struct sweep {
     int n_reps;
     double timeout_seconds; /* 0: by the estimate */
     bool plan_only, resume, profile, roof;
+    bool is_compared; /* parsed for a comparison, which runs the cases in its own way */
     struct bench_outputs outputs;
 };
 
@@ -57,9 +58,18 @@ static const struct argp_option sweep_options[] = {
 };
 #define N_SWEEP_OPTIONS (sizeof sweep_options / sizeof sweep_options[0])
 
+/* What a comparison settles, or does not do, is refused rather than ignored. */
+static void refuse_when_compared(const struct sweep *sweep, int key, struct argp_state *state)
+{
+    for (const struct argp_option *o = sweep_options; sweep->is_compared && o->name; o++)
+        if (o->key == key && key != 't')
+            argp_error(state, "--%s found, but a comparison of cases takes none", o->name);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct sweep *sweep = state->input;
+    refuse_when_compared(sweep, key, state);
     switch (key) {
     case 't':
         bench_arg_numbers(state, "--threads", arg, 1, RML_MAX_THREADS, &sweep->common.threads);
@@ -208,11 +218,12 @@ bool bench_plan_parse(const struct bench_suite *suite, int argc, char **argv, in
     struct sweep sweep;
     struct cli_options options;
     init_sweep(&sweep, suite);
+    sweep.is_compared = true;
     parse_sweep(&sweep, &options, CLI_OPT_SEED, argc, argv);
     uint64_t seed = options.seed;
     if (argc_over > 0) {
         parse_sweep(&sweep, &options, CLI_OPT_SEED, argc_over, argv_over);
-        sweep.common.seed = options.seed ? options.seed : seed;
+        sweep.common.seed = options.seed_given ? options.seed : seed;
     }
     bool ok = enumerate(&sweep, plan, err);
     release_sweep(&sweep);

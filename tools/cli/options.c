@@ -76,6 +76,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SEED:
         options->seed = cli_arg_u64(state, "--seed", arg, 0, UINT64_MAX);
+        options->seed_given = true;
         return 0;
     case KEY_DB:
         if (!*arg)

@@ -47,6 +47,7 @@ struct cli_options {
     const char *db; /* NULL: results/store.h finds it */
     bool no_db;
     bool json;
+    bool seed_given;
     uint64_t seed;
     int verbosity; /* -1 with -q, +1 for each -v */
 };
