@@ -94,7 +94,7 @@ bool plot_export_memory(const struct plot_kind *kind, struct store *store,
  * where it is of one (weights and the cache of a window; tokens scored a second), else the size of
  * the checkpoint; and the decoding that was measured in just its setting, on its host and with its
  * threads, by the rule of store_find_decode_speed. A sweep's perplexities are in its divergences.
- * Parameters as those of plot_load. */
+ * Parameters as those of plot_load. (->> would ask for SQLite 3.38.) */
 static const char quality_sql[] =
     "WITH decoding AS MATERIALIZED (SELECT model_id, arithmetic, k_dtype, v_dtype, isa, threads,"
     "  host_id, coalesce(n_depth, 0) AS n_depth, start_ns, result_id, tokens_per_second"
@@ -102,21 +102,23 @@ static const char quality_sql[] =
     "  AND coalesce(n_batch, 1) = 1 AND arm IS NULL AND NOT is_wrong AND run_state = 'complete'"
     "  AND status IN ('ok', 'unstable') AND tokens_per_second > 0),"
     " told AS MATERIALIZED (SELECT e.run_id, e.task, e.isa, e.threads,"
-    "  e.protocol || ' protocol' || iif(e.settings_json ->> '$.double_bos', ', double BOS', '')"
-    "   AS protocol,"
-    "  'context ' || (e.settings_json ->> '$.n_ctx') || coalesce(' stride ' ||"
-    "   nullif(e.settings_json ->> '$.stride', 0), '') ||"
-    "   coalesce(', ' || (e.settings_json ->> '$.limit') || CASE e.settings_json ->> '$.sample'"
+    "  e.protocol || ' protocol' || iif(json_extract(e.settings_json, '$.double_bos'),"
+    "   ', double BOS', '') AS protocol,"
+    "  'context ' || json_extract(e.settings_json, '$.n_ctx') || coalesce(' stride ' ||"
+    "   nullif(json_extract(e.settings_json, '$.stride'), 0), '') ||"
+    "   coalesce(', ' || json_extract(e.settings_json, '$.limit') ||"
+    "   CASE json_extract(e.settings_json, '$.sample')"
     "   WHEN 'head' THEN ' first windows' WHEN 'seeded' THEN ' windows of seed ' ||"
-    "   (e.settings_json ->> '$.seed') ELSE ' windows by ' || (e.settings_json ->> '$.sample') ||"
-    "   ' ' || (e.settings_json ->> '$.seed') END, '') ||"
-    "   coalesce(', shard ' || (e.settings_json ->> '$.shard'), '') AS context,"
+    "   json_extract(e.settings_json, '$.seed') ELSE ' windows by ' ||"
+    "   json_extract(e.settings_json, '$.sample') || ' ' ||"
+    "   json_extract(e.settings_json, '$.seed') END, '') ||"
+    "   coalesce(', shard ' || json_extract(e.settings_json, '$.shard'), '') AS context,"
     "  (SELECT min(i.doc_id) || CASE count(DISTINCT i.doc_id) WHEN 1 THEN '' ELSE ' and ' ||"
     "   (count(DISTINCT i.doc_id) - 1) || ' more' END FROM eval_item AS i"
     "   WHERE i.run_id = e.run_id AND i.task = e.task) AS text,"
-    "  coalesce(e.settings_json ->> '$.texts_sha256', e.settings_json ->> '$.ids_sha256') AS"
-    "   content,"
-    "  'base ' || coalesce(m.file_name, e.settings_json ->> '$.base') ||"
+    "  coalesce(json_extract(e.settings_json, '$.texts_sha256'),"
+    "   json_extract(e.settings_json, '$.ids_sha256')) AS content,"
+    "  'base ' || coalesce(m.file_name, json_extract(e.settings_json, '$.base')) ||"
     "   coalesce(' ' || e.base_arithmetic, '') AS base"
     "  FROM eval AS e LEFT JOIN model AS m ON m.id = e.base_model_id),"
     " setting AS MATERIALIZED (SELECT t.run_id, t.task, t.isa, t.threads, t.protocol, t.context,"

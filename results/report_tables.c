@@ -66,10 +66,12 @@ const struct report_table report_tables[] = {
                          " = ea.model_id LEFT JOIN model AS mb ON mb.id = eb.model_id ORDER BY "
                          "v.judged_ns DESC, v.id"},
     {"flipped", "Items that flipped", "no item flipped in a comparison",
-     "SELECT v.task, f.value ->> 'id' AS item, CASE WHEN f.value ->> 'a' > f.value ->> 'b' THEN "
-     "'base'"
-     " ELSE 'candidate' END AS \"right in\", f.value ->> 'gold' AS gold, f.value ->> 'pick' AS"
-     " \"base picks\", f.value ->> 'pick_b' AS \"candidate picks\", f.value ->> 'text' AS text,"
+     "SELECT v.task, json_extract(f.value, '$.id') AS item,"
+     " CASE WHEN json_extract(f.value, '$.a') > json_extract(f.value, '$.b') THEN 'base'"
+     " ELSE 'candidate' END AS \"right in\", json_extract(f.value, '$.gold') AS gold,"
+     " json_extract(f.value, '$.pick') AS \"base picks\","
+     " json_extract(f.value, '$.pick_b') AS \"candidate picks\","
+     " json_extract(f.value, '$.text') AS text,"
      " substr(ua.uuid, 1, 8) AS \"base run\", substr(ub.uuid, 1, 8) AS \"candidate run\""
      " FROM eval_verdict AS v JOIN json_each(v.flipped_json) AS f JOIN run AS ua ON ua.id ="
      " v.base_run_id JOIN run AS ub ON ub.id = v.run_id"
