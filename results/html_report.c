@@ -67,7 +67,12 @@ static bool write_charts(struct store *store, FILE *out, size_t *n_failed, struc
         } else if (plot_is_without_gnuplot(&kind_err)) {
             *err = kind_err;
             ok = false;
-        } else if (!plot_is_empty(&kind_err, store)) {
+        } else if (plot_is_empty(&kind_err, store)) {
+            continue;
+        } else if (strcmp(kind_err.file, store_file(store)) == 0) {
+            *err = kind_err;
+            ok = false; /* it is the database, which all charts and tables are of */
+        } else {
             write_failure(kind, &kind_err, out);
             ++*n_failed;
         }
