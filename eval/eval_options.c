@@ -143,6 +143,12 @@ bool selection_apply(const struct selection *selection, uint64_t seed, size_t n,
     for (size_t i = 0; i < kept; i++)
         if (selection->n_shards == 0 || i % selection->n_shards == selection->shard - 1)
             items[(*n_chosen)++] = items[i];
+    if (kept > 0 && *n_chosen == 0) {
+        free(items);
+        return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
+                         "--shard %zu/%zu of %zu items has none, expected at most %zu shards",
+                         selection->shard, selection->n_shards, kept, kept);
+    }
     *chosen = items;
     return true;
 }

@@ -7,8 +7,8 @@
  * log-likelihoods, the greedy flags, the pick and the figures come in; of a rolling one the
  * nll with words and bytes; of any other its figures.
  *
- * Of a task with several filters the figures of the first in the file are called as lm-eval
- * calls them, those of the others NAME,FILTER.
+ * Of a task with several filters figures are called NAME,FILTER, as rml-eval task calls its own, so
+ * that those of one filter meet; else NAME.
  */
 #ifndef EVAL_IMPORT_LM_EVAL_H
 #define EVAL_IMPORT_LM_EVAL_H

@@ -38,24 +38,44 @@ static char *settings_text(struct lm_eval_import *import, const json_t *document
 }
 
 struct task_figures {
-    const char *task, *filter; /* the first filter; NULL: none seen */
+    const char *task;
+    bool several_filters;
     const json_t *figures;
     int64_t n;
 };
 
-/* "acc,none" with "acc_stderr,none" -> acc; a second filter's figures keep their names whole. */
+static bool is_figure(const char *key, const json_t *value)
+{
+    const char *comma = strchr(key, ',');
+    bool is_stderr = comma && comma - key > 7 && strncmp(comma - 7, "_stderr", 7) == 0;
+    return comma && json_is_number(value) && !is_stderr;
+}
+
+static bool has_several_filters(json_t *figures)
+{
+    const char *key, *first = NULL;
+    json_t *value;
+    json_object_foreach(figures, key, value)
+    {
+        if (!is_figure(key, value))
+            continue;
+        if (first && strcmp(first, strchr(key, ',')) != 0)
+            return true;
+        first = strchr(key, ',');
+    }
+    return false;
+}
+
+/* "acc,none" with "acc_stderr,none" -> acc; of several filters names stay whole. */
 static bool add_metric(struct lm_eval_import *import, struct task_figures *of, const char *key,
                        const json_t *value, struct rml_error *err)
 {
-    const char *comma = strchr(key, ',');
-    size_t name_nbytes = comma ? (size_t)(comma - key) : strlen(key);
-    bool is_stderr = name_nbytes > 7 && strncmp(key + name_nbytes - 7, "_stderr", 7) == 0;
-    if (!json_is_number(value) || !comma || is_stderr)
+    if (!is_figure(key, value))
         return true;
-    of->filter = of->filter ? of->filter : comma;
-    bool first = strcmp(of->filter, comma) == 0;
-    char *name =
-        lm_eval_import_text(import, err, "%.*s", first ? (int)name_nbytes : (int)strlen(key), key);
+    const char *comma = strchr(key, ',');
+    size_t name_nbytes = (size_t)(comma - key);
+    char *name = lm_eval_import_text(
+        import, err, "%.*s", of->several_filters ? (int)strlen(key) : (int)name_nbytes, key);
     char *error_key =
         lm_eval_import_text(import, err, "%.*s_stderr%s", (int)name_nbytes, key, comma);
     struct store_eval_metric *metric =
@@ -88,8 +108,10 @@ static bool read_task(struct lm_eval_import *import, const json_t *document, con
                                 .threads = -1,
                                 .numerics_version = -1,
                                 .settings_json = settings_text(import, document, task, err)};
-    struct task_figures of = {
-        .task = task, .figures = figures, .n = json_is_integer(n) ? json_integer_value(n) : -1};
+    struct task_figures of = {.task = task,
+                              .several_filters = has_several_filters(figures),
+                              .figures = figures,
+                              .n = json_is_integer(n) ? json_integer_value(n) : -1};
     bool ok = eval->settings_json != NULL;
     const char *key;
     json_t *value;

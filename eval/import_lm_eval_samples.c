@@ -151,6 +151,9 @@ static bool add_figures(struct lm_eval_import *import, struct import_figures *fi
         if (key && filter && !(name = lm_eval_import_text(import, err, "%s,%s", key, filter)))
             return false;
         bool ok = true;
+        /* Of one continuation it is the log-likelihood, which a perplexity is made from. */
+        if (key && !filter && sample->has_logliks && strcmp(key, "perplexity") == 0)
+            name = "loglik";
         if (json_is_number(value))
             ok = add_figure(figures, name, json_number_value(value), err);
         else if (json_is_boolean(value))
@@ -323,6 +326,19 @@ static bool read_sample(struct lm_eval_import *import, struct reading *reading,
                              doc_id, filter);
 }
 
+/* The first filter's figures were named before it was known that there are others. */
+static bool name_filter(struct lm_eval_import *import, const char *filter, struct rml_error *err)
+{
+    for (size_t i = 0; i < import->n_docs; i++)
+        for (size_t f = 0; f < import->figures[i].n; f++) {
+            const char **name = &import->figures[i].names[f];
+            if (!strchr(*name, ',') && strcmp(*name, "pick") != 0 &&
+                !(*name = lm_eval_import_text(import, err, "%s,%s", *name, filter)))
+                return false;
+        }
+    return true;
+}
+
 static bool add_eval(struct lm_eval_import *import, const struct reading *reading, const char *task,
                      struct rml_error *err)
 {
@@ -374,6 +390,8 @@ bool lm_eval_read_samples(struct lm_eval_import *import, const struct text_file 
     bool ok = (reading.filters && reading.places && reading.seen) ||
               rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to import");
     ok = ok && read_lines(import, &reading, file, task, err) &&
+         (json_array_size(reading.filters) < 2 ||
+          name_filter(import, json_string_value(json_array_get(reading.filters, 0)), err)) &&
          add_eval(import, &reading, task, err);
     json_decref(reading.filters);
     json_decref(reading.places);

@@ -263,8 +263,8 @@ static bool run_chosen(struct arguments *a, struct sides *s, struct eval_run *ru
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", n_items);
     else if (n_items == 0)
         ok = rmli_fail(err, RML_FORMAT, a->base_is_file ? a->base : a->files[0], -1,
-                       "no token to score found, expected at least %zu tokens in a document",
-                       a->text.windows.n_ctx);
+                       "no token to score found, expected a document of at least %zu tokens",
+                       windows_least_ids(&a->text.windows));
     for (size_t i = 0; ok && i < n_items; i++) {
         chosen.requests[i] = s->requests[items[i]];
         if (s->base.offsets)

@@ -110,8 +110,8 @@ static bool run_windows(const struct arguments *a, struct eval_run *run, struct 
         return false;
     bool ok = n_chosen > 0 ||
               rmli_fail(err, RML_FORMAT, a->files[0], -1,
-                        "no token to score found, expected at least %zu tokens in a document",
-                        a->text.windows.protocol == PROTOCOL_LLAMA_CPP ? a->text.windows.n_ctx : 2);
+                        "no token to score found, expected a document of at least %zu tokens",
+                        windows_least_ids(&a->text.windows));
     json_t *settings = settings_json(a, engine);
     char *text = json_dumps(settings, JSON_COMPACT);
     const struct eval_task task = {.name = "perplexity",

@@ -67,8 +67,8 @@ static bool choose_windows(struct sweep *s, const struct documents *documents,
         return no_memory(err);
     return s->n_windows > 0 ||
            rmli_fail(err, RML_FORMAT, documents->docs[0].id, -1,
-                     "no token to score found, expected at least %zu tokens in a document",
-                     s->text.windows.n_ctx);
+                     "no token to score found, expected a document of at least %zu tokens",
+                     windows_least_ids(&s->text.windows));
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */

@@ -211,20 +211,21 @@ static bool read_step(struct answer_pipeline *pipeline, const struct yaml_tree_n
         pipeline->n_steps++;
         return read_regex(entry, step, err);
     }
+    size_t i = 0;
+    while (i < sizeof steps / sizeof steps[0] && strcmp(name, steps[i].name) != 0)
+        i++;
+    if (!*ends && i == sizeof steps / sizeof steps[0])
+        return yaml_fail(function, err,
+                         "filter '%.60s' found, expected one of regex, remove_whitespace, "
+                         "lowercase, uppercase and take_first",
+                         name);
     if (entry->n > 1)
         return yaml_fail(entry, err, "options of filter '%.60s' found, expected none", name);
-    if (*ends)
-        return true;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (strcmp(name, steps[i].name) == 0) {
-            step->kind = steps[i].kind;
-            pipeline->n_steps++;
-            return true;
-        }
-    return yaml_fail(function, err,
-                     "filter '%.60s' found, expected one of regex, remove_whitespace, lowercase, "
-                     "uppercase and take_first",
-                     name);
+    if (!*ends) {
+        step->kind = steps[i].kind;
+        pipeline->n_steps++;
+    }
+    return true;
 }
 
 static bool read_pipeline(struct task_config *config, const struct yaml_tree_node *entry,

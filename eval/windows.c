@@ -26,6 +26,13 @@ bool protocol_parse(const char *name, enum protocol *protocol)
     return false;
 }
 
+size_t windows_least_ids(const struct window_settings *settings)
+{
+    return settings->protocol == PROTOCOL_LLAMA_CPP   ? settings->n_ctx
+           : settings->protocol == PROTOCOL_HF_STRIDE ? 2
+                                                      : 1;
+}
+
 /* ---- Ids of a document ------------------------------------------------------------------ */
 
 static bool prepend(struct rml_ids *ids, int32_t id, struct rml_error *err)

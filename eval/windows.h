@@ -27,6 +27,9 @@ struct window_settings {
     bool double_bos; /* lm-eval: encode with special tokens and put the prefix before them too */
 };
 
+/* How many ids, specials included, a document has at least when something of it is scored. */
+size_t windows_least_ids(const struct window_settings *settings);
+
 /* What became of a document. */
 struct window_document {
     size_t first_window, n_windows; /* consecutive in `requests` */

@@ -80,7 +80,17 @@ load eval_run
     echo short >t.txt
     try rml-eval perplexity "$TOY" t.txt
     [ "$status" -eq 1 ]
-    [[ $stderr == *"t.txt: no token to score found"* ]]
+    [[ $stderr == *"t.txt: no token to score found, expected a document of at least 512 tokens" ]]
+    : >t.txt
+    for protocol in 'hf-stride 2' 'lm-eval 1'; do
+        try rml-eval perplexity "$TOY" t.txt --protocol ${protocol% *}
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"t.txt: no token to score found, expected a document of at least ${protocol#* } tokens" ]]
+    done
+    # a part that is empty is no empty file
+    printf '%s\n%s\n' "$good" "$good" >two.jsonl
+    try rml-eval choices "$TOY" two.jsonl --shard 3/3
+    [ "$status" -eq 1 ] && [[ $stderr == *"--shard 3/3 of 2 items has none, expected at most 2 shards" ]]
     [ ! -e "$RML_DB" ]
 }
 

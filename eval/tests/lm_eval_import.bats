@@ -54,19 +54,34 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
         AND abs(a->>'b' - $(of_results imported_texts bits_per_byte,none)) < 1e-12")" = 1 ]
 }
 
-@test "of several filters the first has plain names, the others are named" {
+@test "of several filters each has its name, as those of rml-eval task have" {
     [ "$(query "SELECT count(*), count(DISTINCT doc_id) FROM eval_doc WHERE run_id = 5")" = "6|6" ]
     [ "$(query "SELECT metric, count(*) FROM eval_doc_metric WHERE run_id = 5 GROUP BY metric")" = \
-        $'exact_match|6\nexact_match,last-word|6' ]
-    for name in exact_match 'exact_match,last-word'; do
-        filter=${name#exact_match} filter=${filter:-,first-word}
-        [ "$(query "SELECT abs(avg(value) - $(of_results imported_replies "exact_match$filter")) < 1e-12
+        $'exact_match,first-word|6\nexact_match,last-word|6' ]
+    for name in exact_match,first-word exact_match,last-word; do
+        [ "$(query "SELECT abs(avg(value) - $(of_results imported_replies "$name")) < 1e-12
             FROM eval_doc_metric WHERE run_id = 5 AND metric = '$name'")" = 1 ]
-        [ "$(query "SELECT abs(value - $(of_results imported_replies "exact_match$filter")) < 1e-12
+        [ "$(query "SELECT abs(value - $(of_results imported_replies "$name")) < 1e-12
             FROM eval_metric WHERE run_id = 6 AND task = 'imported_replies' AND metric = '$name'")" = 1 ]
+        rml-eval compare 5 5 --metric "$name" --json >a.json
+        [ "$(sql "a->>'n' = 6 AND a->>'metric' = '$name'")" = 1 ]
     done
-    rml-eval compare 5 5 --metric 'exact_match,last-word' --json >a.json
-    [ "$(sql "a->>'n' = 6 AND a->>'metric' = 'exact_match,last-word'")" = 1 ]
+}
+
+@test "of one continuation lm-eval's perplexity is a log-likelihood: compared as one, more being better" {
+    export RML_DB=$PWD/cloze.db
+    for run in 1 2; do # each item of the second is half as likely
+        for i in 0 1 2 3; do
+            sqlite3 :memory: "SELECT json_object('doc_id', $i, 'target', ' w', 'arguments',
+                json('{\"gen_args_0\": {\"arg_0\": \"c$i\", \"arg_1\": \" w\"}}'), 'filtered_resps', json('[[\"-$((run + i))\", \"False\"]]'),
+                'metrics', json('[\"perplexity\", \"acc\"]'), 'perplexity', 0.0 - $((run + i)), 'acc', 0)"
+        done >samples_cloze_$run.jsonl
+        rml-eval import samples_cloze_$run.jsonl --task cloze --label run$run
+    done
+    rml-eval compare run1 run2 --metric loglik --json >a.json
+    [ "$(sql "a->>'n' = 4 AND a->>'a' = -2.5 AND a->>'b' = -3.5 AND a->>'difference' = 1")" = 1 ]
+    run rml-eval compare run1 run2 --metric perplexity
+    [ "$status" -eq 1 ] && [[ $output == *"no figure 'perplexity' of items found in either run, expected one that both have: acc, loglik" ]]
 }
 
 @test "a results file brings the figures of tasks and groups" {

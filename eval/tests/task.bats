@@ -200,6 +200,8 @@ END
     refused 'metric_list: [{metric: acc, aggregation: median}]' "t.yaml: line 3: aggregation 'median'"
     refused 'filter_list: [{name: a, filter: [{function: majority_vote}]}]' \
         "t.yaml: line 3: filter 'majority_vote' found"
+    refused 'filter_list: [{name: a, filter: [{function: multi_choice_regex, group_select: -1}]}]' \
+        "t.yaml: line 3: filter 'multi_choice_regex' found, expected one of regex"
     refused 'fewshot_config: {sampler: balanced}' "t.yaml: line 3: sampler 'balanced' found"
     refused 'dataset_path: csv' "t.yaml: line 3: dataset_path 'csv' found"
     refused 'dataset_kwargs: {data_files: {test: none.jsonl}}' "none.jsonl: cannot be opened"
