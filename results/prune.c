@@ -6,14 +6,18 @@
 #include "results/result_rows.h"
 
 /* Rank of a run among those of the same subject and host, 1 the newest; the best of its
- * subjects counts. */
+ * subjects counts. What was scored with another checkpoint or other settings is another subject. */
 static const char candidates_sql[] =
     "WITH subject(run_id, what) AS ("
     " SELECT DISTINCT run_id, 'case ' || bench_case_id || ' ' || coalesce(arm, '') FROM result"
-    " UNION SELECT run_id, 'golden ' || name FROM golden"
-    " UNION SELECT run_id, 'task ' || task FROM eval_metric"
+    " UNION SELECT run_id, 'golden ' || name || ' ' || coalesce(model_id, 0) || ' '"
+    "  || coalesce(arithmetic, '') || ' ' || coalesce(k_dtype, '') || ' ' || coalesce(v_dtype, '')"
+    "  FROM golden"
+    " UNION SELECT run_id, 'task ' || task || ' ' || settings_json FROM eval"
+    " UNION SELECT run_id, 'task ' || task || ' ' || coalesce(model_id, 0) FROM eval_metric"
+    "  WHERE run_id NOT IN (SELECT run_id FROM eval)"
     " UNION SELECT run_id, 'task ' || task FROM eval_item"
-    " UNION SELECT run_id, 'task ' || task FROM eval"
+    "  WHERE run_id NOT IN (SELECT run_id FROM eval)"
     " UNION SELECT m.run_id, 'checkpoint ' || m.model_id FROM run_model AS m"
     "  JOIN run AS u ON u.id = m.run_id WHERE u.kind = 'quantize'"
     "), every(run_id, what) AS ("
@@ -36,7 +40,9 @@ static const char candidates_sql[] =
     "   AND r.bench_case_id = a.bench_case_id))) AS is_annotated,"
     " EXISTS (SELECT 1 FROM verdict AS v JOIN result AS r"
     "  ON r.id IN (v.base_result_id, v.candidate_result_id)"
-    "  WHERE r.run_id = u.id AND v.run_id <> u.id) AS is_referenced"
+    "  WHERE r.run_id = u.id AND v.run_id <> u.id)"
+    " OR EXISTS (SELECT 1 FROM eval_verdict AS v"
+    "  WHERE v.base_run_id = u.id AND v.run_id <> u.id) AS is_referenced"
     " FROM run AS u WHERE " RUN_FILTER_SQL " ORDER BY u.start_ns, u.id";
 
 static bool is(const json_t *row, const char *key)

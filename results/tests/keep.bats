@@ -158,6 +158,29 @@ gone() { rml-results prune --db a.db --json "$@" | sed -n 's/.*"run": "0*\([1-9]
     rml-results check --db a.db >/dev/null
 }
 
+@test "prune: scores and goldens of another checkpoint or other settings are no earlier ones; a verdict's base stays" {
+    new_db a.db
+    local i
+    for i in 1 2 3 4 5 6 7 8; do add_run a.db "$(uuid $i)" $((1767268800 + i * 86400)) "kind='eval'"; done
+    sqlite3 a.db "INSERT INTO model(content_sha256) VALUES ('m1'), ('m2');
+        INSERT INTO eval(run_id, task, protocol, model_id, settings_json) VALUES
+            (1, 'choices', 'p', 1, '{\"kv\":\"f32\"}'), (2, 'choices', 'p', 1, '{\"kv\":\"i8\"}'),
+            (3, 'choices', 'p', 1, '{\"kv\":\"f32\"}'), (4, 'choices', 'p', 2, '{\"kv\":\"f32\",\"model\":2}');
+        INSERT INTO eval_metric(run_id, task, metric, value) VALUES (1, 'choices', 'acc', 1.0), (2, 'choices', 'acc', 1.0),
+            (3, 'choices', 'acc', 1.0), (4, 'choices', 'acc', 1.0);
+        INSERT INTO golden(run_id, model_id, name, kind, arithmetic, k_dtype, v_dtype, passed) VALUES
+            (5, 1, 'g', 'logits', 'f32', 'f32', 'f32', 1), (6, 1, 'g', 'logits', 'f32', 'i8', 'i8', 1),
+            (7, 2, 'g', 'logits', 'f32', 'f32', 'f32', 1), (8, 1, 'g', 'logits', 'f32', 'f32', 'f32', 1)"
+    [ "$(gone --keep-last 1)" = '1 5' ] # 3 and 8 are of the same
+    sqlite3 a.db "INSERT INTO eval_verdict(run_id, base_run_id, task, metric, method, n, n_blocks, confidence, power, verdict,
+            flipped_json, judged_ns) VALUES (3, 1, 'choices', 'acc', 'paired', 20, 20, 0.95, 0.8, 'no difference', '[]', 1)"
+    [ "$(gone --keep-last 1)" = 5 ]
+    [ "$(gone --keep-last 1 --referenced)" = '1 5' ]
+    rml-results prune --db a.db --keep-last 1 --yes | grep -q '^kept: 1 that verdicts of other runs rest on (--referenced)$'
+    [ "$(sqlite3 a.db 'SELECT count(*) FROM eval_verdict')" -eq 1 ]
+    rml-results check --db a.db >/dev/null
+}
+
 @test "prune: a checkpoint stays as long as a run that has read or written it, a quantisation too" {
     model=$RML_SOURCE_DIR/goldens/fixtures/llama/model.gguf
     rml-quantize "$model" q8.gguf --type q8_0 --db q.db >/dev/null 2>&1
