@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/name_groups.h"
 #include "inspect_text.h"
+#include "tools/cli/name_groups.h"
 
 enum { N_SHOWN = 20 }; /* lines of a list, unless all are asked for */
 

@@ -43,6 +43,29 @@ static bool refuse_type(const char *what, const json_t *json, struct rml_error *
                      rmli_json_type(json));
 }
 
+/* Flags that the reference has no default for, and refuses a component without. */
+static bool require_flags(const json_t *json, const char *const *keys, size_t n,
+                          struct rml_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_object_get(json, keys[i]);
+        if (!json_is_boolean(value))
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' of '%s' is %s", keys[i],
+                             rmli_json_type(json), value ? "no boolean" : "missing");
+    }
+    return true;
+}
+
+/* ByteLevel has the same members in every place, though only the pre-tokenizer heeds them. */
+static bool check_bytelevel(const json_t *json, struct rml_error *err)
+{
+    static const char *const keys[] = {"add_prefix_space", "trim_offsets"};
+    const json_t *use_regex = json_object_get(json, "use_regex");
+    if (use_regex && !json_is_boolean(use_regex))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'use_regex' of 'ByteLevel' is no boolean");
+    return require_flags(json, keys, 2, err);
+}
+
 static bool is_type(const json_t *json, const char *type)
 {
     return strcmp(rmli_json_type(json), type) == 0;
@@ -67,16 +90,18 @@ static bool read_sequence(struct rml_tokenizer *t, const json_t *json, const cha
     if (!json_is_array(list))
         return rmli_fail(err, RML_FORMAT, NULL, -1, "a Sequence has no list '%s'", key);
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (!read_part(t, json_array_get(list, i), err))
+        if (json_is_null(json_array_get(list, i)))
+            return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' of a Sequence has a null", key);
+        else if (!read_part(t, json_array_get(list, i), err))
             return false;
     return true;
 }
 
-/* {"String": ...} or {"Regex": ...}, or a bare string. */
+/* {"String": ...} or {"Regex": ...} */
 static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *err)
 {
     const json_t *pattern = json_object_get(json, "pattern");
-    const json_t *literal = json_is_string(pattern) ? pattern : json_object_get(pattern, "String");
+    const json_t *literal = json_object_get(pattern, "String");
     const json_t *regex = json_object_get(pattern, "Regex");
     if (json_is_string(literal) == json_is_string(regex)) {
         rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' has no pattern, expected a String or a Regex",
@@ -137,8 +162,8 @@ bool rmli_json_read_normalizer(struct rml_tokenizer *t, const json_t *json, stru
         return read_content(json, "normalizer", "prepend", &step->content, &step->content_nbytes,
                             err);
     case RMLI_NORMALIZE_STRIP:
-        step->left = step->right = true;
-        return rmli_json_get_flag(json, "strip_left", &step->left, err) &&
+        return require_flags(json, (const char *const[]){"strip_left", "strip_right"}, 2, err) &&
+               rmli_json_get_flag(json, "strip_left", &step->left, err) &&
                rmli_json_get_flag(json, "strip_right", &step->right, err);
     default:
         return true;
@@ -165,8 +190,16 @@ static bool read_behavior(const json_t *json, enum rmli_split_behavior *behavior
 static bool read_scheme(const json_t *json, enum rmli_prepend_scheme *scheme, struct rml_error *err)
 {
     bool prefix = true;
-    const char *name = json_string_value(json_object_get(json, "prepend_scheme"));
+    const json_t *value = json_object_get(json, "prepend_scheme");
+    const json_t *split = json_object_get(json, "split");
+    const char *name = json_string_value(value);
     *scheme = RMLI_PREPEND_ALWAYS;
+    if (value && !name)
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'prepend_scheme' of '%s' is no string",
+                         rmli_json_type(json));
+    if (split && !json_is_boolean(split) && !json_is_null(split))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "'split' of '%s' is no boolean",
+                         rmli_json_type(json));
     if (!rmli_json_get_flag(json, "add_prefix_space", &prefix, err))
         return false;
     if (!name) {
@@ -208,7 +241,7 @@ static bool read_bytelevel(struct rml_tokenizer *t, const json_t *json, struct r
     if (t->pipeline.bytelevel)
         return rmli_fail(err, RML_UNSUPPORTED, NULL, -1, "two pre-tokenizers are ByteLevel");
     t->pipeline.bytelevel = true;
-    if (!rmli_json_get_flag(json, "use_regex", &use_regex, err) ||
+    if (!check_bytelevel(json, err) || !rmli_json_get_flag(json, "use_regex", &use_regex, err) ||
         !rmli_json_get_flag(json, "add_prefix_space", &add_prefix_space, err))
         return false;
     struct rmli_pretokenizer *step =
@@ -240,7 +273,8 @@ static bool read_one(struct rml_tokenizer *t, const json_t *json, struct rml_err
         return read_bytelevel(t, json, err);
     if (is_type(json, "Digits")) {
         bool individual = false;
-        return rmli_json_get_flag(json, "individual_digits", &individual, err) &&
+        return require_flags(json, (const char *const[]){"individual_digits"}, 1, err) &&
+               rmli_json_get_flag(json, "individual_digits", &individual, err) &&
                read_class(t, RMLI_UC_NUMERIC,
                           individual ? RMLI_SPLIT_ISOLATED : RMLI_SPLIT_CONTIGUOUS, err);
     }
@@ -263,6 +297,7 @@ static bool read_one(struct rml_tokenizer *t, const json_t *json, struct rml_err
         step = rmli_pipeline_add_pretokenizer(&t->pipeline, RMLI_PRETOKENIZE_PATTERN, err);
         return step && (step->pattern = read_pattern(json, err)) &&
                read_behavior(json, &step->behavior, err) &&
+               require_flags(json, (const char *const[]){"invert"}, 1, err) &&
                rmli_json_get_flag(json, "invert", &step->invert, err);
     }
     if (is_type(json, "Metaspace")) {
@@ -324,6 +359,8 @@ bool rmli_json_read_decoder(struct rml_tokenizer *t, const json_t *json, struct 
     if (!step)
         return false;
     switch (step->kind) {
+    case RMLI_DECODE_BYTELEVEL:
+        return check_bytelevel(json, err);
     case RMLI_DECODE_METASPACE:
         return read_scheme(json, &step->scheme, err) &&
                read_character(json, "replacement", step->character, &step->character_nbytes, err);
@@ -368,13 +405,65 @@ static bool template_ids(struct rml_tokenizer *t, const json_t *json, const json
     return true;
 }
 
+static bool is_u32(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           json_integer_value(value) <= UINT32_MAX;
+}
+
+/* A list of {"Sequence": {"id": "A" or "B", "type_id"}} and {"SpecialToken": {"id", "type_id"}}. */
+static bool check_pieces(const json_t *json, const char *key, struct rml_error *err)
+{
+    const json_t *list = json_object_get(json, key);
+    if (!json_is_array(list))
+        return rmli_fail(err, RML_FORMAT, NULL, -1, "TemplateProcessing has no list '%s'", key);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *piece = json_array_get(list, i);
+        const json_t *sequence = json_object_get(piece, "Sequence");
+        const json_t *part = sequence ? sequence : json_object_get(piece, "SpecialToken");
+        const char *id = json_string_value(json_object_get(part, "id"));
+        if (json_object_size(piece) != 1 || !id || !is_u32(json_object_get(part, "type_id")) ||
+            (sequence && strcmp(id, "A") != 0 && strcmp(id, "B") != 0))
+            return rmli_fail(err, RML_FORMAT, NULL, -1,
+                             "'%s' of TemplateProcessing has a piece that is neither a Sequence "
+                             "nor a SpecialToken with 'id' and 'type_id'",
+                             key);
+    }
+    return true;
+}
+
+/* "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}} */
+static bool check_specials(const json_t *json, struct rml_error *err)
+{
+    const json_t *tokens = json_object_get(json, "special_tokens");
+    const char *name;
+    json_t *token;
+    bool ok = json_is_object(tokens);
+    /* The macro drops const; nothing is changed. */
+    json_object_foreach((json_t *)tokens, name, token)
+    {
+        const json_t *ids = json_object_get(token, "ids");
+        const json_t *texts = json_object_get(token, "tokens");
+        ok = ok && json_is_string(json_object_get(token, "id")) && json_is_array(ids) &&
+             json_is_array(texts);
+        for (size_t i = 0; ok && i < json_array_size(ids); i++)
+            ok = is_u32(json_array_get(ids, i));
+        for (size_t i = 0; ok && i < json_array_size(texts); i++)
+            ok = json_is_string(json_array_get(texts, i));
+    }
+    return ok || rmli_fail(err, RML_FORMAT, NULL, -1,
+                           "'special_tokens' of TemplateProcessing is no object of tokens with "
+                           "'id', 'ids' and 'tokens'");
+}
+
 static bool read_template(struct rml_tokenizer *t, const json_t *json, struct rml_error *err)
 {
     const json_t *single = json_object_get(json, "single");
     int32_t prefix[RMLI_MAX_AFFIX], suffix[RMLI_MAX_AFFIX];
     size_t n_prefix = 0, n_suffix = 0, n_texts = 0;
-    if (!json_is_array(single))
-        return rmli_fail(err, RML_FORMAT, NULL, -1, "TemplateProcessing has no list 'single'");
+    if (!check_pieces(json, "single", err) || !check_pieces(json, "pair", err) ||
+        !check_specials(json, err))
+        return false;
     /* The reference (tokenizers 0.23.3) takes what the first has made for a pair of texts, or panics. */
     if (t->n_prefix + t->n_suffix > 0)
         return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
@@ -412,8 +501,10 @@ static bool read_template(struct rml_tokenizer *t, const json_t *json, struct rm
 bool rmli_json_read_postprocessor(struct rml_tokenizer *t, const json_t *json,
                                   struct rml_error *err)
 {
-    if (!json || json_is_null(json) || is_type(json, "ByteLevel"))
-        return true; /* ByteLevel only moves offsets */
+    if (!json || json_is_null(json))
+        return true;
+    if (is_type(json, "ByteLevel")) /* only moves offsets */
+        return check_bytelevel(json, err);
     if (is_type(json, "TemplateProcessing"))
         return read_template(t, json, err);
     if (is_type(json, "Sequence"))

@@ -65,12 +65,16 @@ static bool read_token(struct rmli_added_tokens *list, const json_t *json, int64
 bool rmli_added_tokens_read(struct rmli_added_tokens *list, const json_t *json,
                             struct rmli_arena *strings, struct rml_error *err)
 {
-    if (json_is_null(json))
-        return true;
+    static const char *const flags[] = {"single_word", "lstrip", "rstrip", "normalized", "special"};
     if (!json_is_array(json))
         return rmli_fail(err, RML_FORMAT, NULL, -1, "'added_tokens' is no list");
     for (size_t i = 0; i < json_array_size(json); i++) {
         const json_t *token = json_array_get(json, i), *id = json_object_get(token, "id");
+        for (size_t k = 0; json_is_object(token) && k < sizeof flags / sizeof flags[0]; k++)
+            if (!json_is_boolean(json_object_get(token, flags[k])))
+                return rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' of an added token is %s",
+                                 flags[k],
+                                 json_object_get(token, flags[k]) ? "no boolean" : "missing");
         if (!read_token(list, token, json_is_integer(id) ? json_integer_value(id) : -1, strings,
                         err))
             return false;

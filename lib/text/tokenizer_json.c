@@ -234,13 +234,23 @@ static bool read_setting(struct reader *r, const struct rmli_json_string *key)
         return false;
     const char *text = json_string_value(value);
     bool none = json_is_null(value) || json_is_false(value), ok = true;
+    /* What a setting that is not supported may be: switched off, or nothing to do. */
+    bool idle = none || (strcmp(name, "dropout") == 0
+                             ? json_is_number(value) && json_number_value(value) == 0
+                             : text && *text == 0);
     bool *flag = strcmp(name, "byte_fallback") == 0   ? &r->byte_fallback
                  : strcmp(name, "fuse_unk") == 0      ? &r->fuse_unk
                  : strcmp(name, "ignore_merges") == 0 ? &r->ignore_merges
                                                       : NULL;
     if (flag && (none || json_is_true(value))) {
         *flag = json_is_true(value);
-    } else if (strcmp(name, "type") == 0 && text) {
+    } else if (flag || (strcmp(name, "type") == 0 && !text) ||
+               (strcmp(name, "unk_token") == 0 && !text && !json_is_null(value)) ||
+               (strcmp(name, "unk_id") == 0 && !json_is_null(value) &&
+                !(json_is_integer(value) && json_integer_value(value) >= 0))) {
+        ok = rmli_json_fail(&r->c, offset, "the model's setting '%s' has a value of another type",
+                            name);
+    } else if (strcmp(name, "type") == 0) {
         ok = strcmp(text, "BPE") == 0 || strcmp(text, "Unigram") == 0 ||
              rmli_json_fail(&r->c, offset, "model '%.100s' is not supported, only BPE and Unigram",
                             text);
@@ -253,8 +263,7 @@ static bool read_setting(struct reader *r, const struct rmli_json_string *key)
         ok = r->unk_token != NULL;
     } else if (strcmp(name, "unk_id") == 0 && json_is_integer(value)) {
         r->unk_id = json_integer_value(value);
-    } else if (!none && !(text && *text == 0) &&
-               !(json_is_number(value) && json_number_value(value) == 0)) {
+    } else if (!idle) {
         struct rml_error inner = {.code = RML_UNSUPPORTED, .offset = -1};
         snprintf(inner.message, sizeof inner.message,
                  "the model's setting '%s' has a value that is not supported", name);

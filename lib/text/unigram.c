@@ -123,19 +123,18 @@ static bool push_unknown(const struct rmli_unigram *u, const char *text, size_t 
         return false;
     for (size_t i = begin; all && i < end; i++)
         out->ids[out->n++] = u->byte_ids[(uint8_t)text[i]];
-    if (!all && u->unk_id < 0)
-        return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
-                         "the text has a character that the vocabulary lacks, and there is no "
-                         "unknown token");
     if (!all)
         out->ids[out->n++] = u->unk_id;
     return true;
 }
 
-static void reach(struct node *node, double score, size_t start, int32_t id)
+/* Whether it is the best way there so far. */
+static bool reach(struct node *node, double score, size_t start, int32_t id)
 {
-    if (node->start == UINT32_MAX || score > node->score)
+    bool best = node->start == UINT32_MAX || score > node->score;
+    if (best)
         *node = (struct node){score, (uint32_t)start, id};
+    return best;
 }
 
 bool rmli_unigram_encode(const struct rmli_unigram *u, struct rmli_unigram_scratch *scratch,
@@ -169,8 +168,12 @@ bool rmli_unigram_encode(const struct rmli_unigram *u, struct rmli_unigram_scrat
             single |= k + 1 - i == length;
             reach(&nodes[k + 1], u->scores[edge->id] + here, i, edge->id);
         }
-        if (!single)
-            reach(&nodes[i + length], u->unk_score + here, i, u->unk_id < 0 ? 0 : u->unk_id);
+        /* The reference stops here too, whether or not the best path comes by and has bytes. */
+        if (!single && reach(&nodes[i + length], u->unk_score + here, i, u->unk_id) &&
+            u->unk_id < 0)
+            return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                             "the text has a character that the vocabulary lacks, and there is no "
+                             "unknown token");
     }
     /* Backwards: the starts are turned round into ends, then read forwards. */
     size_t end = nbytes;

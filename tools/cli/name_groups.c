@@ -8,7 +8,6 @@
  */
 #include "tools/cli/name_groups.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

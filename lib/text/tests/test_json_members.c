@@ -1,6 +1,6 @@
 /*
- * Members of tokenizer.json that rml reads and does not act on, and an unknown token that the
- * vocabulary lacks. members.json is what the tokenizers package does with each (make/members.py).
+ * Members of tokenizer.json with values of every type, and unknown tokens that the vocabulary lacks.
+ * members.json is what the tokenizers package does with each (make/members.py).
  */
 #include "text/tokenizer.h"
 
@@ -47,30 +47,48 @@ static struct rml_tokenizer *open_with(const char *member, const char *text, con
     return t;
 }
 
-Test(json_members, truncation_and_padding_are_checked_as_by_the_reference)
+/* Opened or refused as it should be, and refused with a place in the member's value. */
+static void expect_open(const char *member, const char *text, bool opens)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct rml_tokenizer *t = open_with(member, text, "", &err);
+    cr_expect_eq(t != NULL, opens, "%s %s: %s", member, text, err.message);
+    int64_t begin = (int64_t)strlen("{\"version\": \"1.0\", \"\": ") + (int64_t)strlen(member);
+    if (!t && !opens)
+        cr_expect(err.offset >= begin && err.offset <= begin + (int64_t)strlen(text),
+                  "%s %s: %s at %lld", member, text, err.message, (long long)err.offset);
+    rml_tokenizer_destroy(t);
+}
+
+Test(json_members, values_are_checked_as_by_the_reference)
 {
     json_t *cases = test_load_json("lib/text/tests", "members.json");
-    const json_t *list = json_object_get(cases, "opens");
-    size_t n_open = 0, n_refused = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        const char *member = json_string_value(json_array_get(one, 0));
-        const char *text = json_string_value(json_array_get(one, 1));
-        bool opens = json_is_true(json_array_get(one, 2));
-        struct rml_error err = RML_ERROR_INIT;
-        struct rml_tokenizer *t = open_with(member, text, "", &err);
-        cr_expect_eq(t != NULL, opens, "%s %s: %s", member, text, err.message);
-        /* In the member's value, which begins behind {"version": "1.0", "MEMBER": */
-        int64_t begin = 19 + (int64_t)strlen(member) + 3;
-        if (!t && !opens)
-            cr_expect(err.offset >= begin && err.offset <= begin + (int64_t)strlen(text),
-                      "%s %s: %s at %lld", member, text, err.message, (long long)err.offset);
-        n_open += opens;
-        n_refused += !opens;
-        rml_tokenizer_destroy(t);
+    const json_t *opens = json_object_get(cases, "opens");
+    const json_t *refused = json_object_get(cases, "refused");
+    const json_t *settings = json_object_get(cases, "settings");
+    for (size_t i = 0; i < json_array_size(opens); i++) {
+        const json_t *one = json_array_get(opens, i);
+        expect_open(json_string_value(json_array_get(one, 0)),
+                    json_string_value(json_array_get(one, 1)),
+                    json_is_true(json_array_get(one, 2)));
     }
-    cr_expect_geq(n_open, 20u);
-    cr_expect_geq(n_refused, 100u);
+    for (size_t i = 0; i < json_array_size(refused); i++) {
+        const json_t *one = json_array_get(refused, i);
+        expect_open(json_string_value(json_array_get(one, 0)),
+                    json_string_value(json_array_get(one, 1)), false);
+    }
+    for (size_t i = 0; i < json_array_size(settings); i++) {
+        char *model = json_dumps(json_array_get(settings, i), 0);
+        struct rml_error err = RML_ERROR_INIT;
+        model[0] = ',';
+        model[strlen(model) - 1] = 0;
+        cr_expect_null(open_with(NULL, "", model, &err), "%s", model);
+        cr_expect_gt(err.offset, 0, "%s: %s", model, err.message);
+        free(model);
+    }
+    cr_expect_geq(json_array_size(opens), 300u);
+    cr_expect_geq(json_array_size(refused), 500u);
+    cr_expect_geq(json_array_size(settings), 50u);
     json_decref(cases);
 }
 
@@ -105,38 +123,62 @@ Test(json_members, truncation_and_padding_are_told)
     rml_tokenizer_destroy(t);
 }
 
+/* Ids as wanted, or an error with those words where null is. */
+static void expect_encoding(const struct rml_tokenizer *t, const char *text, const json_t *want,
+                            const char *words, const char *model)
+{
+    struct rml_error err = RML_ERROR_INIT;
+    struct rml_ids ids = {0};
+    bool ok = rml_tokenizer_encode(t, text, strlen(text), 0, &ids, &err);
+    cr_expect_eq(ok, json_is_array(want), "%s '%s': %s", model, text, err.message);
+    cr_expect_eq(ids.n, json_array_size(want), "%s '%s'", model, text);
+    for (size_t k = 0; k < ids.n && k < json_array_size(want); k++)
+        cr_expect_eq(ids.ids[k], json_integer_value(json_array_get(want, k)), "%s '%s'", model,
+                     text);
+    if (!ok)
+        cr_expect(strstr(err.message, words), "%s", err.message);
+    rml_ids_release(&ids);
+}
+
 Test(json_members, an_unknown_token_that_is_not_there)
 {
     json_t *cases = test_load_json("lib/text/tests", "members.json");
     const json_t *list = json_object_get(cases, "unknown");
-    size_t n_errors = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i), *want = json_array_get(one, 2);
-        const char *text = json_string_value(json_array_get(one, 1));
+        const json_t *one = json_array_get(list, i);
         char *model = json_dumps(json_array_get(one, 0), 0);
         model[0] = ',';
         model[strlen(model) - 1] = 0;
         struct rml_error err = RML_ERROR_INIT;
         struct rml_tokenizer *t = open_with(NULL, "", model, &err);
         cr_assert_not_null(t, "%s: %s", model, err.message);
-        struct rml_ids ids = {0};
-        bool ok = rml_tokenizer_encode(t, text, strlen(text), 0, &ids, &err);
-        cr_expect_eq(ok, json_is_array(want), "%s '%s': %s", model, text, err.message);
-        if (ok) {
-            cr_expect_eq(ids.n, json_array_size(want), "%s '%s'", model, text);
-            for (size_t k = 0; k < ids.n; k++)
-                cr_expect_eq(ids.ids[k], json_integer_value(json_array_get(want, k)), "%s '%s'",
-                             model, text);
-        } else {
-            cr_expect(strstr(err.message, "unk_token"), "%s", err.message);
-            cr_expect_eq(ids.n, 0u);
-            n_errors++;
-        }
-        rml_ids_release(&ids);
+        expect_encoding(t, json_string_value(json_array_get(one, 1)), json_array_get(one, 2),
+                        "unk_token", model);
         rml_tokenizer_destroy(t);
         free(model);
     }
-    cr_expect_geq(n_errors, 4u);
+    cr_expect_geq(json_array_size(list), 30u);
+    json_decref(cases);
+}
+
+Test(json_members, a_unigram_model_without_an_unknown_token)
+{
+    json_t *cases = test_load_json("lib/text/tests", "members.json");
+    const json_t *list = json_object_get(cases, "unigram");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        char *model = json_dumps(json_array_get(one, 0), JSON_PRESERVE_ORDER), path[64], text[512];
+        snprintf(text, sizeof text, "{\"version\": \"1.0\", \"added_tokens\": [], \"model\": %s}",
+                 model);
+        struct rml_error err = RML_ERROR_INIT;
+        struct rml_tokenizer *t = open_text(text, path, &err);
+        cr_assert_not_null(t, "%s: %s", text, err.message);
+        expect_encoding(t, json_string_value(json_array_get(one, 1)), json_array_get(one, 2),
+                        "there is no unknown token", model);
+        rml_tokenizer_destroy(t);
+        free(model);
+    }
+    cr_expect_geq(json_array_size(list), 18u);
     json_decref(cases);
 }
 

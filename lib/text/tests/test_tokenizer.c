@@ -115,44 +115,39 @@ Test(tokenizer, ids_backwards_give_the_same_pieces)
 /* Expected values: tokenizers 0.23.3. */
 Test(tokenizer, special_tokens_of_other_texts)
 {
-#define TOKEN(content, flags) "{\"content\": \"" content "\", \"special\": true" flags "}"
+#define TOKEN(content, id, lstrip, rstrip, normalized)                                             \
+    "{\"id\": " #id ", \"content\": \"" content                                                    \
+    "\", \"special\": true, \"single_word\": false, \"lstrip\": " #lstrip ", \"rstrip\": " #rstrip \
+    ", \"normalized\": " #normalized "}"
+#define LOWERCASE                                                                                  \
+    "{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": \"Fuse\"}, "              \
+    "\"added_tokens\": ["
     struct rml_error err = RML_ERROR_INIT;
     struct rml_bytes out = {0};
     /* Normalised, it decodes as "[mask]", which is no special token, and stays. */
-    struct rml_tokenizer *t = open_case(
-        "fallback.json", "{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": "
-                         "\"Fuse\"}, \"added_tokens\": [" TOKEN(
-                             "[MASK]", ", \"id\": 409, \"normalized\": true") "]}");
+    struct rml_tokenizer *t =
+        open_case("fallback.json", LOWERCASE TOKEN("[MASK]", 409, false, false, true) "]}");
     int32_t ids[] = {282, 409, 283};
     cr_assert(rml_tokenizer_decode(t, ids, 3, true, &out, &err));
     cr_expect(out.n == 8 && memcmp(out.data, "a[mask]b", 8) == 0, "%.*s", (int)out.n, out.data);
     rml_tokenizer_destroy(t);
-    t = open_case(
-        "fallback.json",
-        "{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": \"Fuse\"}, "
-        "\"added_tokens\": [" TOKEN("[MASK]", ", \"id\": 409, \"normalized\": true") ", " TOKEN(
-            "[mask]", ", \"id\": 410, \"normalized\": false") "]}");
+    t = open_case("fallback.json", LOWERCASE TOKEN("[MASK]", 409, false, false, true) ", " TOKEN(
+                                       "[mask]", 410, false, false, false) "]}");
     out.n = 0;
     cr_assert(rml_tokenizer_decode(t, ids, 3, true, &out, &err));
     cr_expect(out.n == 2 && memcmp(out.data, "ab", 2) == 0, "%.*s", (int)out.n, out.data);
     rml_tokenizer_destroy(t);
 
     /* Spaces that one token has taken are not another's. */
-    t = open_case(
-        "fallback.json",
-        "{\"normalizer\": null, \"added_tokens\": [" TOKEN(
-            "the",
-            ", \"id\": 409, \"rstrip\": true, \"normalized\": false") ", " TOKEN("  ",
-                                                                                 ", \"id\": 410, "
-                                                                                 "\"lstrip\": "
-                                                                                 "true, "
-                                                                                 "\"normalized\": "
-                                                                                 "false") "]}");
+    t = open_case("fallback.json", "{\"normalizer\": null, \"added_tokens\": [" TOKEN(
+                                       "the", 409, false, true,
+                                       false) ", " TOKEN("  ", 410, true, false, false) "]}");
     expect_ids(t, "the  the", 8, RML_PARSE_SPECIAL, "326 326");
     expect_ids(t, "  the", 5, RML_PARSE_SPECIAL, "409 326");
     rml_tokenizer_destroy(t);
     rml_bytes_release(&out);
 #undef TOKEN
+#undef LOWERCASE
 }
 
 Test(tokenizer, gguf_sentencepiece)
