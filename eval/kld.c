@@ -65,6 +65,11 @@ static void sort_names(struct arguments *a, struct argp_state *state)
     a->files = a->names + n_checkpoints;
     a->n_files = a->n_names - n_checkpoints;
     a->base_is_file = !against && kld_base_is_file(a->base);
+    if (kld_base_is_file(a->candidate))
+        argp_error(state,
+                   "'%s' is a stored base, expected one before a candidate and without --against "
+                   "options",
+                   a->candidate);
     if (a->base_is_file && (a->n_files > 0 || a->save_base))
         argp_error(state, "'%s' is a stored base, which brings its own tokens: expected no %s",
                    a->base, a->save_base ? "--save-base" : "text");

@@ -69,6 +69,10 @@ load eval_run
     cp stderr.txt direct.txt
     try rml-eval kld tiny.base other --no-db
     [ "$status" -eq 1 ] && cmp stderr.txt direct.txt
+    try rml-eval kld "$tiny" tiny.base "$tiny/held-out.txt" --no-db
+    [ "$status" -eq 2 ] && [[ $stderr == *"'tiny.base' is a stored base, expected one before a candidate and without --against options"* ]]
+    try rml-eval kld tiny.base "$tiny" --against-kv f32 --no-db
+    [ "$status" -eq 2 ] && [[ $stderr == *"'tiny.base' is a stored base, expected one before"* ]]
     # a base that was written when none held texts
     rest=$(($(od -An -tu4 -j 8 -N 4 tiny.base) + 12))
     tail -c +13 tiny.base | head -c $((rest - 12)) >header.json

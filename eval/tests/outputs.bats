@@ -46,6 +46,27 @@ END
     ! compgen -G '*.tmp-*'
 }
 
+@test "an output that is an input, or another output, is refused: it would be lost" {
+    questions 2 >q.jsonl
+    cp q.jsonl same.jsonl && ln -s q.jsonl link.jsonl && ln q.jsonl hard.jsonl
+    for name in q.jsonl ./q.jsonl link.jsonl hard.jsonl "$PWD/q.jsonl"; do
+        try rml-eval choices "$TOY" q.jsonl --no-db --items "$name"
+        [ "$status" -eq 1 ] && [ "$stderr" = "rml-eval: $name: an output that is named on the command line again, expected a file of its own" ]
+        try rml-eval choices "$TOY" q.jsonl --no-db --items="$name"
+        [ "$status" -eq 1 ]
+    done
+    cmp q.jsonl same.jsonl
+    cp "$TINY/held-out.txt" text.txt
+    try rml-eval kld "$TINY" --kv f16 --against-kv f32 text.txt --ctx 64 --no-db --save-base text.txt
+    [ "$status" -eq 1 ] && cmp text.txt "$TINY/held-out.txt"
+    echo >m.md
+    try rml-eval gate 1 2 --margin 1 --markdown m.md --junit m.md
+    [ "$status" -eq 1 ] && [[ $stderr == *"m.md: an output that is named"* ]]
+    # a file of its own that is there already is replaced
+    rml-eval choices "$TOY" q.jsonl --no-db -q --items same.jsonl >/dev/null
+    ! cmp -s q.jsonl same.jsonl
+}
+
 # More than what is buffered, so that the disk is full in the middle.
 @test "a full disk is named as what it is, whoever writes" {
     reason='rml-eval: /dev/full: cannot write: No space left on device'

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 
 bool cli_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
@@ -169,11 +170,34 @@ static bool check_output(const char *name, struct rml_error *err)
     return ok;
 }
 
+/* Is it the file that another word of the command line names? It would be gone when it has been
+ * written. */
+static bool is_named_twice(const char *name)
+{
+    struct stat of_name, of_word;
+    int argc;
+    char *const *argv = cli_command_line(&argc);
+    if (stat(name, &of_name) != 0 || !S_ISREG(of_name.st_mode))
+        return false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+        bool is_itself = name >= word && name <= word + strlen(word);
+        if (!is_itself && stat(equals ? equals + 1 : word, &of_word) == 0 &&
+            of_word.st_dev == of_name.st_dev && of_word.st_ino == of_name.st_ino)
+            return true;
+    }
+    return false;
+}
+
 bool cli_outputs_check(struct rml_error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < n_outputs; i++)
-        ok = check_output(outputs[i], err);
+        ok = is_named_twice(outputs[i])
+                 ? rmli_fail(err, RML_INVALID_ARGUMENT, outputs[i], -1,
+                             "an output that is named on the command line again, expected a file "
+                             "of its own")
+                 : check_output(outputs[i], err);
     n_outputs = 0;
     return ok;
 }
