@@ -110,7 +110,10 @@ static void add_row(struct cli_table *table, const json_t *row)
     cli_table_cell(table, "%.0f", number(row, "n_elements"));
     cli_table_cell(table, "%.1f", number(row, "bytes_before") / 1e6);
     cli_table_cell(table, "%.1f", number(row, "bytes_after") / 1e6);
-    cli_table_cell(table, "%.2f", 8 * number(row, "bytes_after") / number(row, "n_elements"));
+    if (number(row, "n_elements") > 0)
+        cli_table_cell(table, "%.2f", 8 * number(row, "bytes_after") / number(row, "n_elements"));
+    else
+        cli_table_cell(table, "-"); /* of a vocabulary without a model */
     if (json_is_null(error))
         cli_table_cell(table, "-");
     else

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # rml-quantize as its users see it, on the toy checkpoints of goldens/fixtures.
 
+load gguf_bytes
+
 setup() {
     FIXTURES=$RML_SOURCE_DIR/goldens/fixtures
     LLAMA=$FIXTURES/llama/model.gguf
@@ -229,6 +231,25 @@ types() {
              from json_each(readfile('$file.json'), '\$.tensors')" >$file
     done
     cmp out done
+}
+
+@test "a vocabulary without a model has no bits a weight" {
+    {
+        gguf_head 0 8
+        gguf_key general.architecture 8
+        gguf_string llama
+        for number in block_count=1 context_length=8 embedding_length=8 attention.head_count=2 \
+            feed_forward_length=8 vocab_size=4; do
+            gguf_key llama.${number%=*} 4
+            gguf_number 4 "${number#*=}"
+        done
+        gguf_key llama.attention.layer_norm_rms_epsilon 6
+        printf '\x00\x00\x80\x3f' # 1 as f32
+    } >vocabulary.gguf
+    try quantize vocabulary.gguf out.gguf --type q8_0
+    echo "$stderr$output"
+    [ $status = 0 ]
+    [[ $output == *$'\n'all*' 0 '*' 0 '*'  -  '* && $output != *nan* ]]
 }
 
 @test "the run and both models are rows of the database" {
