@@ -26,7 +26,7 @@ json_t *inspect_config(const struct rml_model_config *config);
 void inspect_add_memory(json_t *document, const struct rml_checkpoint *cp,
                         const struct rml_model_config *config, size_t ctx,
                         struct rml_thread_pool *pool);
-/* Null when the checkpoint has none; {"error": ...} when it cannot be read. */
+/* Null when the checkpoint has none; {"error", "file", "offset"} when it cannot be read. */
 json_t *inspect_tokenizer(const struct rml_checkpoint *cp);
 json_t *inspect_shape(const struct rml_tensor_info *tensor);
 /* [row, column] of a number of elements counted from 0, in a tensor of that shape. */

@@ -156,7 +156,9 @@ json_t *inspect_tokenizer(const struct rml_checkpoint *cp)
     else if (err.code == RML_NOT_FOUND)
         out = json_null();
     else
-        out = json_pack("{so}", "error", cli_json_text(err.message));
+        out = json_pack("{so so so}", "error", cli_json_text(err.message), "file",
+                        err.file[0] ? cli_json_text(err.file) : json_null(), "offset",
+                        err.offset >= 0 ? json_integer((json_int_t)err.offset) : json_null());
     rml_tokenizer_destroy(tokenizer);
     return out;
 }

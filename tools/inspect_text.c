@@ -138,12 +138,21 @@ static void print_memory(const json_t *memory)
     inspect_print_table(table, false);
 }
 
+static void print_tokenizer_error(const json_t *tokenizer)
+{
+    printf("\ntokenizer: cannot be read: %s: %s", inspect_text_of(tokenizer, "file"),
+           inspect_text_of(tokenizer, "error"));
+    if (json_is_integer(json_object_get(tokenizer, "offset")))
+        printf(" (byte offset %lld)", (long long)inspect_integer_of(tokenizer, "offset"));
+    putchar('\n');
+}
+
 static void print_tokenizer(const json_t *tokenizer)
 {
     if (json_is_null(tokenizer))
         printf("\ntokenizer: none\n");
     else if (json_object_get(tokenizer, "error"))
-        printf("\ntokenizer: cannot be read: %s\n", inspect_text_of(tokenizer, "error"));
+        print_tokenizer_error(tokenizer);
     else
         print_object(tokenizer, "<tokenizer|<value");
 }

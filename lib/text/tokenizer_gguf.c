@@ -10,6 +10,7 @@
  *
  * Older files lack some of these; the defaults are those of the readers of their time.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/utf8.h"
@@ -129,13 +130,16 @@ static bool read_vocabulary(struct reader *r)
         if (r->by_score && !rmli_tokenizer_is_well_formed(text.data, text.nbytes))
             return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf),
                              (int64_t)r->tokens->offset, "token %zu is not UTF-8", i);
-        r->entries[i] = (struct rmli_token_entry){
-            .text = text.data,
-            .nbytes = (uint32_t)text.nbytes,
-            .id = (int32_t)i,
-            .kind = kind,
-            .in_model = in_model && text.nbytes > 0,
-            .score = r->scores && r->by_score ? (float)rmli_gguf_elem_f64(r->scores, i) : 0};
+        float score = r->scores && r->by_score ? (float)rmli_gguf_elem_f64(r->scores, i) : 0;
+        if (isnan(score))
+            return rmli_fail(r->err, RML_FORMAT, rmli_gguf_path(r->gguf),
+                             (int64_t)r->scores->offset, "the score of token %zu is no number", i);
+        r->entries[i] = (struct rmli_token_entry){.text = text.data,
+                                                  .nbytes = (uint32_t)text.nbytes,
+                                                  .id = (int32_t)i,
+                                                  .kind = kind,
+                                                  .in_model = in_model && text.nbytes > 0,
+                                                  .score = score};
     }
     return rmli_vocabulary_init(&r->t->vocabulary, r->entries, n, !r->by_score, r->err);
 }

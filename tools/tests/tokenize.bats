@@ -327,6 +327,21 @@ END
 [3, 0, 5, 0]" ]
 }
 
+@test "a score that is no number" {
+    {
+        gguf_head 0 5
+        gguf_key general.architecture 8 && gguf_string nothing
+        gguf_key tokenizer.ggml.model 8 && gguf_string llama
+        gguf_key tokenizer.ggml.tokens 9 && gguf_strings "<unk>" a b
+        gguf_key tokenizer.ggml.scores 9 && gguf_number 4 6 && gguf_number 8 3
+        gguf_number 4 0 && gguf_number 4 0 && gguf_number 4 $((0x7fc00000))
+        gguf_key tokenizer.ggml.token_type 9 && gguf_u32s 2 1 1
+    } >small.gguf
+    try rml-tokenize small.gguf a
+    [ "$status" -eq 1 ]
+    [[ $stderr == "rml-tokenize: small.gguf: the score of token 2 is no number (byte offset "*")" ]]
+}
+
 @test "a pre-tokenizer can be chosen only where there is one" {
     llama=$RML_SOURCE_DIR/lib/text/fuzz/corpus/tokenizer_gguf/llama.gguf
     try rml-tokenize "$llama" --pre nonsense a
@@ -367,6 +382,11 @@ END
     [ "$(sql "select json_extract(readfile('facts'), '\$.tokenizer.truncation')")" = '{"max_length":3,"applied":false}' ]
     [ "$(sql "select json_extract(readfile('facts'), '\$.tokenizer.padding')")" = '{"fixed_length":8,"applied":false}' ]
     rml-inspect folder | grep -q '^truncation  *{"max_length": 3, "applied": false}$'
+    echo '{"version": "1.0", "padding": 5}' >folder/tokenizer.json
+    rml-inspect folder | grep -q '^tokenizer: cannot be read: folder/tokenizer.json: padding is no object (byte offset 30)$'
+    rml-inspect folder --json >facts
+    [ "$(sql "select json_extract(readfile('facts'), '\$.tokenizer')")" = \
+        '{"error":"padding is no object","file":"folder/tokenizer.json","offset":30}' ]
     cp tokenizer.json folder/
     rml-inspect folder --json >facts
     [ "$(sql "select json_type(readfile('facts'), '\$.tokenizer.truncation')")" = null ]
