@@ -149,6 +149,21 @@ static bool fill_keys(struct rmli_vocabulary *v, struct rml_error *err)
     return true;
 }
 
+static bool is_same_text(const struct rmli_token_entry *a, const struct rmli_token_entry *b)
+{
+    return a->nbytes == b->nbytes && (a->nbytes == 0 || memcmp(a->text, b->text, a->nbytes) == 0);
+}
+
+/* Of two texts with one id only one could be found again. */
+static bool refuse_shared_id(const struct rmli_token_entry *a, const struct rmli_token_entry *b,
+                             struct rml_error *err)
+{
+    return rmli_fail(err, RML_UNSUPPORTED, NULL, -1,
+                     "tokens '%.*s' and '%.*s' have the same id %d, which is not supported",
+                     a->nbytes < 100 ? (int)a->nbytes : 100, a->nbytes ? a->text : "",
+                     b->nbytes < 100 ? (int)b->nbytes : 100, b->nbytes ? b->text : "", (int)a->id);
+}
+
 bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_entry *entries,
                           size_t n_entries, bool bytelevel, struct rml_error *err)
 {
@@ -168,13 +183,18 @@ bool rmli_vocabulary_init(struct rmli_vocabulary *v, const struct rmli_token_ent
                          "ids reach %zu with %zu tokens, expected ids without such holes", v->n - 1,
                          n_entries);
     uint32_t *by_id = in_order ? NULL : rmli_alloc_zeroed(v->n, sizeof *by_id, err);
-    for (size_t i = 0; by_id && i < n_entries; i++)
-        by_id[entries[i].id] = (uint32_t)i + 1;
+    bool distinct = true;
+    for (size_t i = 0; by_id && distinct && i < n_entries; i++) {
+        uint32_t *place = &by_id[entries[i].id];
+        distinct = *place == 0 || is_same_text(&entries[*place - 1], &entries[i]) ||
+                   refuse_shared_id(&entries[*place - 1], &entries[i], err);
+        *place = (uint32_t)i + 1;
+    }
     v->kinds = rmli_alloc(v->n, 1, err);
     v->in_model = rmli_alloc(v->n, 1, err);
     v->scores = bytelevel ? NULL : rmli_alloc(v->n, sizeof *v->scores, err);
-    bool ok = (in_order || by_id) && v->kinds && v->in_model && (bytelevel || v->scores) &&
-              fill_text(v, entries, by_id, err) && fill_keys(v, err);
+    bool ok = distinct && (in_order || by_id) && v->kinds && v->in_model &&
+              (bytelevel || v->scores) && fill_text(v, entries, by_id, err) && fill_keys(v, err);
     rmli_free(by_id);
     return ok;
 }
