@@ -124,7 +124,10 @@ static bool read_window(struct reader *r, size_t w)
     if (!take(r, &n_tokens, sizeof n_tokens) || !take(r, &first_target, sizeof first_target))
         return false;
     if (n_tokens > base->n_ctx + 1 || n_tokens < 2 || first_target < 1 || first_target >= n_tokens)
-        return bad(r, "the size of a window is out of range");
+        return rmli_fail(r->err, RML_FORMAT, base->name, r->at - 8,
+                         "window %zu of %u ids scored from %u on found, expected 2 to %zu ids, of "
+                         "which the first is not scored",
+                         w, n_tokens, first_target, base->n_ctx + 1);
     int32_t *tokens = malloc(n_tokens * sizeof *tokens);
     base->requests[w] = (struct eval_request){.tokens = tokens,
                                               .n_tokens = n_tokens,
@@ -137,7 +140,9 @@ static bool read_window(struct reader *r, size_t w)
         return false;
     for (uint32_t i = 0; i < n_tokens; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= base->n_vocab)
-            return bad(r, "an id outside the vocabulary found");
+            return rmli_fail(r->err, RML_FORMAT, base->name, r->at - 4 * (int64_t)(n_tokens - i),
+                             "id %d found in window %zu, place %u, expected one of 0 to %u",
+                             tokens[i], w, i, base->n_vocab - 1);
     base->offsets[w] = r->at;
     return skip(r, (uint64_t)(n_tokens - first_target) * base->row_nbytes);
 }

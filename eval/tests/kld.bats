@@ -73,7 +73,10 @@ load eval_run
     [ "$status" -eq 2 ] && [[ $stderr == *"'tiny.base' is a stored base, expected one before a candidate and without --against options"* ]]
     try rml-eval kld tiny.base "$tiny" --against-kv f32 --no-db
     [ "$status" -eq 2 ] && [[ $stderr == *"'tiny.base' is a stored base, expected one before"* ]]
-    # a base that was written when none held texts
+    # a base that was written when none held texts, and one with an id and a window that cannot be
+    seal() { # FILE: with its checksum
+        printf "$(sha256sum <"$1" | cut -c 1-64 | sed 's/../\\x&/g')" >>"$1"
+    }
     rest=$(($(od -An -tu4 -j 8 -N 4 tiny.base) + 12))
     tail -c +13 tiny.base | head -c $((rest - 12)) >header.json
     header=$(sqlite3 :memory: "SELECT json_remove(CAST(readfile('header.json') AS TEXT), '\$.texts')")
@@ -83,7 +86,17 @@ load eval_run
         printf "\\x$(printf %x $((n % 256)))\\x$(printf %x $((n / 256)))\\0\\0%s" "$header"
         tail -c +$((rest + 1)) tiny.base | head -c -32
     } >old.base
-    printf "$(sha256sum <old.base | cut -c 1-64 | sed 's/../\\x&/g')" >>old.base
+    seal old.base
+    for place in 0 $((8 + 4 * 3)); do # n_tokens of the first window, and its id 3
+        head -c -32 tiny.base >bad.base
+        printf '\xff\xff\xff\x7f' | dd of=bad.base bs=1 seek=$((rest + place)) conv=notrunc status=none
+        seal bad.base
+        try rml-eval kld bad.base "$tiny" --no-db
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"bad.base: "*" (byte offset $((rest + place)))" ]]
+        [[ $stderr == *"window 0 of 2147483647 ids scored from 33 on found, expected 2 to 65 ids"* ||
+            $stderr == *"id 2147483647 found in window 0, place 3, expected one of 0 to 2047 "* ]]
+    done
     rml-eval kld old.base "$tiny" --no-db --json >a.json
     [ "$(sql "a->>'kld_mean' < 1e-9")" = 1 ]
     try rml-eval kld old.base q8.gguf --no-db
