@@ -256,6 +256,30 @@ static bool read_series(struct store *store, const struct series *series, uint64
     return ok;
 }
 
+/* True when the database knows the host, or none is asked for; else says what hosts there are. */
+static bool know_host(struct store *store, const char *host, struct rml_error *err)
+{
+    char names[400] = "none at all";
+    size_t n = 0;
+    bool known = !host;
+    struct query q;
+    query_init(&q, store,
+               "SELECT hostname, hostname = ?1 OR substr(fingerprint, 1, length(?1)) = lower(?1)"
+               " FROM host ORDER BY id DESC");
+    query_text(&q, host);
+    while (!known && query_step(&q)) {
+        known = sqlite3_column_int(q.stmt, 1);
+        if (n < sizeof names)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s'%.70s'", n ? ", " : "",
+                                  query_column_text(&q, 0));
+    }
+    return query_release(&q, "looking for a host", err) &&
+           (known || rmli_fail(err, RML_NOT_FOUND, store->path, -1,
+                               "no host '%.100s' found, expected its name or the start of its "
+                               "fingerprint; there are: %s",
+                               host, names));
+}
+
 /* Says what there is instead. */
 static bool fail_no_case(struct store *store, const char *pattern, struct rml_error *err)
 {
@@ -300,7 +324,7 @@ json_t *history_read(struct store *store, const char *pattern, const char *host,
     }
     ok = query_release(&q, "looking for a case", err) && ok;
     if (ok && json_array_size(histories) == 0)
-        ok = fail_no_case(store, pattern, err);
+        ok = know_host(store, host, err) && fail_no_case(store, pattern, err);
     if (ok)
         return histories;
     json_decref(histories);

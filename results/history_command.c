@@ -114,7 +114,8 @@ static void print_history(const json_t *history)
     print_general_notes(json_object_get(history, "annotations"));
     double left_out = row_real(history, "n_left_out"), cut = row_real(history, "n_cut");
     if (left_out > 0)
-        printf("%.0f results without a figure, or wrong, are left out\n", left_out);
+        printf("%.0f result%s without a figure, or wrong, left out\n", left_out,
+               cli_plural((uint64_t)left_out));
     if (cut > 0)
         printf("%.0f older results are left out\n", cut);
 }

@@ -74,6 +74,31 @@ static bool read_numbers(struct store *store, const char *sql, int64_t id, doubl
     return ok && (memory || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for times"));
 }
 
+/* ---- Units ---------------------------------------------------------------------------------- */
+
+/* From nanoseconds to the largest unit in which no time is below a tenth, so that the numbers at the
+ * axis stay short enough to leave room for its label. */
+static const char *scale_times(struct chart *chart)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    double least = INFINITY;
+    for (size_t i = 0; i < chart->n; i++)
+        least = chart->points[i].y > 0 ? fmin(least, chart->points[i].y) : least;
+    size_t u = 0;
+    while (u + 1 < sizeof units / sizeof units[0] && !(least / units[u].ns >= 0.1))
+        u++;
+    for (size_t i = 0; i < chart->n; i++) {
+        struct chart_point *p = &chart->points[i];
+        p->y /= units[u].ns;
+        p->lo /= units[u].ns;
+        p->hi /= units[u].ns;
+    }
+    return units[u].name;
+}
+
 /* ---- Latency -------------------------------------------------------------------------------- */
 
 /* From each token to the next, in ascending order; the first of a repetition counts from its
@@ -102,7 +127,7 @@ static bool expand_latency(struct chart *chart, struct store *store, const struc
             break;
         *p = *row;
         p->x = is_max ? 3.5 : -log10(1 - levels[i]);
-        p->y = (is_max ? gaps[n - 1] : quantile_of_sorted(gaps, n, levels[i])) / 1e6;
+        p->y = (is_max ? gaps[n - 1] : quantile_of_sorted(gaps, n, levels[i]));
         p->lo = p->hi = p->coverage = NAN;
         p->n = (int64_t)n;
         p->dim[DIM_WORK] = is_max ? "max" : names[i];
@@ -129,12 +154,13 @@ bool plot_export_latency(const struct plot_kind *kind, struct store *store,
     if (ok && chart.n == 0)
         ok = plot_nothing(store, selection,
                           "measured case with token times (rml-bench decoder makes some)", err);
-    ok =
-        ok && expand_all(&chart, store, expand_latency, err) && chart_arrange(&chart, &layout, err);
+    ok = ok && expand_all(&chart, store, expand_latency, err);
+    const char *unit = ok ? scale_times(&chart) : NULL;
+    ok = ok && chart_arrange(&chart, &layout, err);
     if (ok) {
         chart.title = "Time from token to token";
         chart.x_label = "percentile of tokens";
-        chart.y_label = "ms";
+        chart.y_label = unit;
         chart.n_columns = chart.n_panels > 1 ? 2 : 1;
         ok = plot_finish(&chart, kind, sql, data);
     }
@@ -214,9 +240,9 @@ bool plot_export_samples(const struct plot_kind *kind, struct store *store,
 static void take_history(struct chart_point *p, const struct plot_figures *f, struct chart *chart)
 {
     p->x = f->start_ns / 1e9;
-    p->y = f->median_ns / 1e6;
-    p->lo = f->ci_lo_ns / 1e6;
-    p->hi = f->ci_hi_ns / 1e6;
+    p->y = f->median_ns;
+    p->lo = f->ci_lo_ns;
+    p->hi = f->ci_hi_ns;
     p->label = chart_text(chart, f->note);
     /* Engines of peers have versions in their names; a history goes through all of ours. */
     p->dim[DIM_BUILD] = p->run_uuid;
@@ -234,6 +260,7 @@ bool plot_export_history(const struct plot_kind *kind, struct store *store,
                         take_history, &sql, err);
     if (ok && chart.n == 0)
         ok = plot_nothing(store, selection, "measured case (rml-bench makes some)", err);
+    const char *unit = ok ? scale_times(&chart) : NULL;
     ok = ok && chart_arrange(&chart, &layout, err);
     if (ok) {
         /* A note stands at the first run that it is about. */
@@ -244,7 +271,7 @@ bool plot_export_history(const struct plot_kind *kind, struct store *store,
                     p->label = NULL;
         }
         chart.title = "Time by run, each host apart";
-        chart.y_label = "ms an iteration";
+        chart.y_label = chart_format(&chart, "%s an iteration", unit);
         chart.n_columns = 1;
         ok = plot_finish(&chart, kind, sql, data);
     }

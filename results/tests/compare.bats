@@ -172,6 +172,8 @@ thirty_runs() {
     [ "$(rml-results history h --db a.db | grep -c 'muted')" -eq 0 ]
     try rml-results history nosuch --db a.db
     [ "$status" -eq 1 ] && [[ $stderr == *"no results of a case 'nosuch' found"*"the newest are: 'h'" ]]
+    try rml-results history h --db a.db --host nowhere
+    [ "$status" -eq 1 ] && [[ $stderr == *"no host 'nowhere' found, expected its name or the start of its fingerprint; there are: '"* ]]
     try rml-results history --db a.db
     [ "$status" -eq 2 ]
 }
@@ -189,7 +191,7 @@ thirty_runs() {
         ORDER BY json_extract(value, '\$.hostname') = 'other'))")" = '13 0 2;15 0 0' ]
     rml-results history h --host other --db a.db | grep -c '^2026' | grep -qx 15
     rml-results history h --host FFF --db a.db | grep -q '^other *-  *ffff  *made/h work=1$'
-    rml-results history h --db a.db | grep -q '^2 results without a figure, or wrong, are left out$'
+    rml-results history h --db a.db | grep -q '^2 results without a figure, or wrong, left out$'
 }
 
 @test "history: a case by the name that rml-bench shows, its checkpoint by its file" {

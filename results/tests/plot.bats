@@ -168,6 +168,23 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     rml-results report --db near1.db -o near.html 2>/dev/null
 }
 
+@test "history, latency: a unit in which the least time is at least a tenth" {
+    while read -r ns unit y; do
+        copy "$ns.db" "UPDATE sample SET wall_ns = $ns * iters"
+        plot history --db "$ns.db" -o unit.svg --data unit.dat
+        grep -q ">$unit an iteration<" unit.svg
+        [ "$(points unit.dat | sed 's/"[^"]*"/-/g' | awk '{ print $6 }' | sort -u)" = "$y" ]
+    done <<'END'
+50 ns 50
+100 us 0.1
+99999 us 99.999
+100000 ms 0.1
+200000000 s 0.2
+END
+    plot latency -o unit.svg
+    grep -q '>ms<' unit.svg
+}
+
 @test "ab: ratios, interval and gate as stored" {
     plot ab -o x.svg --data x.dat
     [ "$(points x.dat | wc -l)" -eq 5 ]
