@@ -317,17 +317,29 @@ static void compare_configs(const struct side *a, const struct side *b, json_t *
     json_decref(right);
 }
 
-/* Only of the same kind: hashes of tokenizers are over the bytes of their files. */
+/* "tokenizer" with the hashes, if they differ, and each fact that does, as "tokenizer.NAME": the hash
+ * of a GGUF's leaves the chat template out. Only of the same kind: hashes of tokenizers are over the
+ * bytes of their files. */
 static void compare_tokenizers(const struct side *a, const struct side *b, json_t *list)
 {
     if (rml_checkpoint_kind(a->cp) != rml_checkpoint_kind(b->cp))
         return;
     json_t *left = inspect_tokenizer(a->cp), *right = inspect_tokenizer(b->cp);
-    if (!json_equal(left, right)) {
-        json_t *x = json_object_get(left, "content_sha256");
-        json_t *y = json_object_get(right, "content_sha256");
+    json_t *x = json_object_get(left, "content_sha256"), *value;
+    json_t *y = json_object_get(right, "content_sha256");
+    bool known = json_is_string(x) && json_is_string(y);
+    if (known ? !json_equal(x, y) : !json_equal(left, right))
         json_array_append_new(list, json_pack("{ss sO sO}", "key", "tokenizer", "a",
                                               x ? x : json_null(), "b", y ? y : json_null()));
+    const char *fact;
+    json_object_foreach(known ? left : NULL, fact, value)
+    {
+        char key[64];
+        json_t *other = json_object_get(right, fact);
+        if (json_equal(value, other) || strcmp(fact, "content_sha256") == 0)
+            continue;
+        snprintf(key, sizeof key, "tokenizer.%s", fact);
+        json_array_append_new(list, json_pack("{ss sO sO}", "key", key, "a", value, "b", other));
     }
     json_decref(left);
     json_decref(right);

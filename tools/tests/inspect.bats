@@ -316,6 +316,32 @@ only in A (many.gguf): blk.9.b.{9..10}.c (2 tensors)
     [[ $output == *$'\n'"blk.{0..1}.ffn_down.{0..4}.weight  "*" | Q5_0  [32, 24] | [64, 32] "* ]]
 }
 
+@test "facts of tokenizers that differ" {
+    write_tokenizer() { # FILE TEMPLATE [TOKEN]
+        {
+            gguf_head 0 6
+            gguf_key general.architecture 8 && gguf_string nothing
+            gguf_key tokenizer.ggml.model 8 && gguf_string gpt2
+            gguf_key tokenizer.ggml.tokens 9 && gguf_strings a "${3:-b}"
+            gguf_key tokenizer.ggml.merges 9 && gguf_strings
+            gguf_key tokenizer.ggml.add_bos_token 7 && gguf_number 1 0
+            gguf_key tokenizer.chat_template 8 && gguf_string "$2"
+        } >"$1"
+    }
+    write_tokenizer a.gguf one
+    write_tokenizer b.gguf two
+    try rml-inspect a.gguf b.gguf --json
+    [ "$status" -eq 4 ]
+    [ "$(sql "select group_concat(json_extract(value, '\$.key')) from json_each(readfile('.document'), '\$.config')")" = tokenizer.chat_why_not ]
+    [[ $(json '$.config[0].b') == "unknown chat template (SHA-256 $(printf two | sha256sum | cut -d ' ' -f 1) of 3 bytes)"* ]]
+    write_tokenizer b.gguf one c
+    try rml-inspect a.gguf b.gguf --json
+    [ "$(sql "select group_concat(json_extract(value, '\$.key')) from json_each(readfile('.document'), '\$.config')")" = tokenizer ]
+    write_tokenizer b.gguf one
+    try rml-inspect a.gguf b.gguf
+    [ "$status" -eq 0 ]
+}
+
 @test "what differs in type alone is counted" {
     try rml-inspect "$FIXTURES/llama/model.gguf" "$FIXTURES/llama/hf"
     [ "$status" -eq 4 ]
