@@ -186,10 +186,12 @@ static int run(const struct arguments *a)
 static int command_main(const struct argp *argp, struct arguments *a, int argc, char **argv)
 {
     cli_parse(&a->options, CLI_OPT_DB_FILE | CLI_OPT_JSON, argp, argc, argv, a);
-    if (to_stdout(a->markdown) + to_stdout(a->junit) + a->options.json > 1)
-        return cli_fail(RML_INVALID_ARGUMENT, NULL,
-                        "standard output is asked for by more than one of --json, --markdown and "
-                        "--junit, expected one");
+    if (to_stdout(a->markdown) + to_stdout(a->junit) + a->options.json > 1) {
+        cli_fail(RML_INVALID_ARGUMENT, NULL,
+                 "standard output is asked for by more than one of --json, --markdown and "
+                 "--junit, expected one");
+        return CLI_USAGE;
+    }
     return run(a);
 }
 

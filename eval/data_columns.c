@@ -191,6 +191,36 @@ static json_t *converted_scalar(const json_t *column, json_t *value, struct misf
 
 /* ---- Columns of values --------------------------------------------------------------------------- */
 
+static json_t *converted(const json_t *column, const json_t *own, json_t *value,
+                         struct misfit *misfit);
+
+/* With all the fields of its column, in their order: one that is missing is None. */
+static json_t *converted_object(const json_t *column, const json_t *own, json_t *object,
+                                struct misfit *misfit)
+{
+    json_t *fields = json_object_get(column, "fields"), *field, *part, *made = json_object();
+    const json_t *own_fields = json_object_get(own, "fields");
+    const char *key;
+    bool ok = made;
+    json_object_foreach(fields, key, field)
+    {
+        part = json_object_get(object, key);
+        ok = ok && json_object_set_new(
+                       made, key,
+                       part ? converted(field, json_object_get(own_fields, key), part, misfit)
+                            : json_null()) == 0;
+    }
+    json_object_foreach(object, key, part)
+    {
+        if (!json_object_get(fields, key))
+            ok = ok && json_object_set(made, key, part) == 0;
+    }
+    if (ok)
+        return made;
+    json_decref(made);
+    return NULL;
+}
+
 /* The value in the type of its column, a new reference; `own` is what its own split has there. NULL
  * when there is no memory, or with *misfit. */
 static json_t *converted(const json_t *column, const json_t *own, json_t *value,
@@ -207,18 +237,8 @@ static json_t *converted(const json_t *column, const json_t *own, json_t *value,
         return converted_scalar(column, value, misfit);
     if (!is_object && !json_is_array(value))
         return json_incref(value);
-    json_t *made = is_object ? json_object() : json_array(), *part;
-    const char *key;
+    json_t *made = is_object ? converted_object(column, own, value, misfit) : json_array();
     bool ok = made;
-    if (is_object) {
-        const json_t *fields = json_object_get(column, "fields");
-        const json_t *own_fields = json_object_get(own, "fields");
-        json_object_foreach(value, key, part) ok =
-            ok &&
-            json_object_set_new(made, key,
-                                converted(json_object_get(fields, key),
-                                          json_object_get(own_fields, key), part, misfit)) == 0;
-    }
     for (size_t i = 0; ok && !is_object && i < json_array_size(value); i++)
         ok = json_array_append_new(made, converted(json_object_get(column, "element"),
                                                    json_object_get(own, "element"),

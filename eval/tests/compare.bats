@@ -232,6 +232,8 @@ END
     [ "$status" -eq 0 ]
     try rml-eval gate 1 2
     [ "$status" -eq 2 ]
+    try rml-eval gate 1 2 --margin 0.1 --markdown - --junit -
+    [ "$status" -eq 2 ]
 }
 
 @test "a run against itself has no variance: null, and a gate knows what 60 items can tell" {

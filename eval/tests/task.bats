@@ -126,6 +126,8 @@ END
     zero_shot '{"q": "a", "n": 1.5, "s": 1, "l": ["x"]}' '{"q": "b", "n": 4, "s": "3", "l": [7]}' "b 4.0 3 ['7']"
     zero_shot '{"q": "a", "n": "x", "s": "y", "l": [1.5]}' '{"q": true, "n": 4, "s": 2.0, "l": ["1e3", "1"]}' 'true 4 2 [1000.0, 1.0]'
     zero_shot '{"q": "a", "n": true, "s": "y", "l": [1]}' '{"q": 2.5, "n": 4, "s": 0.1, "l": [true, false]}' '2.5 True 0.1 [1, 0]'
+    # objects have the fields of their column, in its order
+    zero_shot '{"q": "a", "n": 1, "s": {"x": 1, "y": "u"}, "l": []}' '{"q": "b", "n": 2, "s": {"y": 3}, "l": []}' "b 2 {'x': None, 'y': '3'} []"
     # values of several kinds stay what they are
     zero_shot '{"q": "a", "n": 1, "s": "y", "l": [1, "x", 2.5, true]}
 {"q": 1, "n": 1, "s": "y", "l": []}' '{"q": 4, "n": 1, "s": "z", "l": ["7", 3]}' '4 1 z [7, 3]'
