@@ -264,6 +264,39 @@ static void find_slots(struct chart *chart, size_t n_clusters)
     chart->n_columns = most > 10 ? 1 : 2;
 }
 
+/* A text of more than this many bytes is cut: its beginning and its end say most. */
+#define LONG_NBYTES 36
+
+static bool is_inside_character(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+static size_t common_nbytes(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* How much the long texts of a dimension have in common at their beginnings. */
+static void find_same(struct chart *chart)
+{
+    for (int d = 0; d < CHART_N_DIMS; d++) {
+        const char *first = NULL;
+        chart->same_nbytes[d] = SIZE_MAX;
+        for (size_t i = 0; i < chart->n; i++) {
+            const char *text = chart->points[i].dim[d];
+            if (strlen(text) <= LONG_NBYTES || text == first)
+                continue;
+            size_t n = first ? common_nbytes(first, text) : SIZE_MAX;
+            chart->same_nbytes[d] = n < chart->same_nbytes[d] ? n : chart->same_nbytes[d];
+            first = first ? first : text;
+        }
+    }
+}
+
 bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struct rml_error *err)
 {
     chart->x_dims = layout->x_dims;
@@ -290,37 +323,46 @@ bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struc
         for (int d = 0; d < CHART_N_DIMS; d++)
             chart->differing |= (unsigned)(chart->points[i].dim[d] != chart->points[0].dim[d]) << d;
     }
+    find_same(chart);
     return !chart->no_memory ||
            rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the data of a chart");
 }
 
-/* A text of more than this many bytes is cut: its beginning and its end say most. */
-#define LONG_NBYTES 36
-
-static bool is_inside_character(char c)
+/* Cut in the middle, or, where that would cut what tells it from others, before and behind that. */
+static size_t put_cut(char *out, size_t nbytes, const char *text, size_t same_nbytes)
 {
-    return ((unsigned char)c & 0xc0) == 0x80;
+    size_t n = strlen(text), head = LONG_NBYTES / 2 - 2, tail = n - (LONG_NBYTES / 2 - 1), end = n;
+    if (same_nbytes > head && same_nbytes < tail) {
+        head = LONG_NBYTES / 4 - 2;
+        tail = same_nbytes - 1; /* with the character before, mostly a separator */
+        end = tail + LONG_NBYTES - head - 6;
+        end = end < n ? end : n;
+    }
+    while (head > 0 && is_inside_character(text[head]))
+        head--;
+    while (is_inside_character(text[tail]))
+        tail++;
+    while (end < n && is_inside_character(text[end]))
+        end++;
+    return (size_t)snprintf(out, nbytes, "%.*s...%.*s%s", (int)head, text, (int)(end - tail),
+                            text + tail, end < n ? "..." : "");
 }
 
-void chart_name(const struct chart_point *point, unsigned mask, const char *separator, char *name,
-                size_t nbytes)
+void chart_name(const struct chart *chart, const struct chart_point *point, unsigned mask,
+                const char *separator, char *name, size_t nbytes)
 {
     size_t used = 0;
     name[0] = 0;
     for (int d = 0; d < CHART_N_DIMS; d++) {
         const char *text = point->dim[d];
-        size_t n = strlen(text), head = n, tail = n;
+        size_t n = strlen(text);
         if (!(mask >> d & 1) || n == 0 || used >= nbytes)
             continue;
-        if (n > LONG_NBYTES) {
-            head = LONG_NBYTES / 2 - 2;
-            tail = n - (LONG_NBYTES / 2 - 1);
-            while (head > 0 && is_inside_character(text[head]))
-                head--;
-            while (is_inside_character(text[tail]))
-                tail++;
-        }
-        used += (size_t)snprintf(name + used, nbytes - used, "%s%.*s%s%s", used ? separator : "",
-                                 (int)head, text, head < n ? "..." : "", text + tail);
+        if (used > 0)
+            used += (size_t)snprintf(name + used, nbytes - used, "%s", separator);
+        if (used >= nbytes)
+            break;
+        used += n > LONG_NBYTES ? put_cut(name + used, nbytes - used, text, chart->same_nbytes[d])
+                                : (size_t)snprintf(name + used, nbytes - used, "%s", text);
     }
 }

@@ -78,7 +78,8 @@ struct chart {
     size_t n_panels, n_series, n_columns;
     size_t n_panels_found; /* before some were left out */
     unsigned x_dims, series_dims, panel_dims;
-    unsigned differing; /* dimensions that are not the same for all points */
+    unsigned differing;               /* dimensions that are not the same for all points */
+    size_t same_nbytes[CHART_N_DIMS]; /* at the beginning of all long texts of a dimension */
     bool no_memory;
 
     /* What the script is told; set by the kind before chart_write, the subtitle added to. */
@@ -114,10 +115,10 @@ struct chart_layout {
  * the newest runs are kept. */
 bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struct rml_error *err);
 
-/* The texts of the point's dimensions in `mask`, long ones cut in the middle, joined by
- * `separator`. */
-void chart_name(const struct chart_point *point, unsigned mask, const char *separator, char *name,
-                size_t nbytes);
+/* The texts of the point's dimensions in `mask`, long ones cut where the chart's are the same, joined by
+ * `separator`. For a chart that is arranged. */
+void chart_name(const struct chart *chart, const struct chart_point *point, unsigned mask,
+                const char *separator, char *name, size_t nbytes);
 
 /* For each panel, of that many pixels: sets ranges around its points and a place for each label
  * that overlaps nothing; a label without a place is dropped. */

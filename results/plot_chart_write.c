@@ -85,7 +85,7 @@ static void constants(const struct chart *chart, char *line, size_t nbytes)
 {
     /* The host is in the line of machines, the build in that of programs. */
     unsigned elsewhere = DIM(HOST) | DIM(BUILD) | DIM(WORK);
-    chart_name(chart->points, ~(chart->differing | elsewhere), ", ", line, nbytes);
+    chart_name(chart, chart->points, ~(chart->differing | elsewhere), ", ", line, nbytes);
 }
 
 /* "A", or "A and N more" when there are others. */
@@ -233,18 +233,18 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
                   data);
         if (i == 0 || p->panel != p[-1].panel)
             here = differing_in_panel(chart, i);
-        chart_name(p, chart->differing & ~(here | chart->x_dims | DIM(WORK)), ", ", name,
+        chart_name(chart, p, chart->differing & ~(here | chart->x_dims | DIM(WORK)), ", ", name,
                    sizeof name);
         wrap(name, chart->n_columns);
         put_text(data, name, LABEL);
         fprintf(data, "%zu ", p->series);
-        chart_name(p, chart->series_dims & here, ", ", name, sizeof name);
+        chart_name(chart, p, chart->series_dims & here, ", ", name, sizeof name);
         put_text(data, name, NAME);
         put_number(data, p->x);
         if (is_count)
             snprintf(name, sizeof name, "%.0f", p->x);
         else
-            chart_name(p, x_dims, chart->x_separator, name, sizeof name);
+            chart_name(chart, p, x_dims, chart->x_separator, name, sizeof name);
         put_text(data, is_kv ? name + strlen("kv ") : name, TIC);
         put_number(data, p->y);
         put_number(data, isnan(p->lo) ? p->y : p->lo); /* no interval */

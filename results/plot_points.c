@@ -22,7 +22,7 @@ static void label_points(struct chart *chart, unsigned mask)
                 here |= (unsigned)(chart->points[k].dim[d] != p->dim[d]) << d;
         }
         char name[256];
-        chart_name(p, mask & here, ", ", name, sizeof name);
+        chart_name(chart, p, mask & here, ", ", name, sizeof name);
         if (!(p->marks & MARK_ROOF))
             p->label = chart_format(chart, "%s%s%s", name, p->marks & MARK_UNSTABLE ? "*" : "",
                                     p->marks & MARK_WRONG ? " wrong" : "");

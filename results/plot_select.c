@@ -152,6 +152,15 @@ static double weight_order(const char *weight_dtype)
     return (double)nbytes;
 }
 
+/* Of a checkpoint's weights the type of most bytes is known, which may not be that in its name. */
+static bool names_another_type(const char *file, const char *weight_dtype)
+{
+    bool another = false;
+    for (int d = 0; d < RML_N_WEIGHT_DTYPES && *weight_dtype; d++)
+        another = another || strcasestr(file, rml_dtype_traits((enum rml_dtype)d)->name);
+    return another && !strcasestr(file, weight_dtype);
+}
+
 static double kv_order(const char *k, const char *v)
 {
     static const char *const names[] = {"f32", "f16", "i8"};
@@ -188,7 +197,11 @@ static void set_dims(struct chart *chart, struct chart_point *p, sqlite3_stmt *s
     p->file = p->dim[DIM_MODEL];
     p->family = plot_family(chart, plot_column_text(stmt, MODEL_ARCH),
                             plot_column_number(stmt, N_PARAMS), p->file);
-    p->dim[DIM_WEIGHTS] = chart_text(chart, plot_column_text(stmt, WEIGHTS));
+    /* Rows that are no multiple of a block fall back to a type with smaller ones. */
+    const char *weights = plot_column_text(stmt, WEIGHTS);
+    p->dim[DIM_WEIGHTS] = names_another_type(p->file, weights)
+                              ? chart_format(chart, "mostly %s", weights)
+                              : chart_text(chart, weights);
     p->order[DIM_WEIGHTS] = weight_order(plot_column_text(stmt, WEIGHTS));
     if (plot_column_text(stmt, ARITHMETIC)[0])
         p->dim[DIM_ARITHMETIC] =

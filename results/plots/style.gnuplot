@@ -52,7 +52,10 @@ set output output
 # patterns tell series apart without any colour.
 set colorsequence podo
 array color[8] = [6, 2, 5, 1, 3, 8, 4, 7]
-array line_color[8] = [6, 7, 1, 4, 8, 2, 3, 5]
+# Thin lines and small points: podo's yellow would be lost on white, so grey in its place.
+set linetype 9 lc rgb "#7f7f7f"
+set linetype cycle 9
+array line_color[8] = [6, 7, 1, 4, 8, 2, 3, 9]
 array shape[8] = [7, 5, 9, 13, 11, 6, 4, 8]
 array dashes[8] = [1, 2, 4, 5, 3, 1, 2, 4]
 col(s) = color[int(s) % 8 + 1]

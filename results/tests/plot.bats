@@ -168,6 +168,21 @@ copy() { sqlite3 "$DB" "VACUUM INTO '$1'" && sqlite3 "$1" "$2"; }
     rml-results report --db near1.db -o near.html 2>/dev/null
 }
 
+@test "names: long ones are cut where they are the same, and a type that the file does not name is said to be of most" {
+    # sixteen characters alike, then what tells them apart, then more alike
+    copy long.db "UPDATE bench_case SET name = 'a-rather-long-name-of-a-shape-number-' || printf('%02d', id % 2 + 1) || '-of-a-family-of-models-with-long-names'
+        WHERE suite = 'attention'"
+    plot throughput-by-kv --db long.db --suite attention -o long.svg --data long.dat
+    grep -q 'number-01\|r-01-of' long.dat && grep -q 'number-02\|r-02-of' long.dat
+    copy named.db "UPDATE model SET file_name = 'some-q4_k_m.gguf', weight_dtype = 'Q8_0';
+        UPDATE bench_case SET weight_dtype = 'Q8_0' WHERE model_id IS NOT NULL"
+    plot peers --db named.db -o named.svg --data named.dat
+    grep -q 'mostly Q8_0' named.svg
+    sqlite3 named.db "UPDATE model SET file_name = 'some-Q8_0.gguf'"
+    plot peers --db named.db -o named.svg --data named.dat
+    grep -q 'Q8_0' named.svg && ! grep -q mostly named.svg
+}
+
 @test "history, latency: a unit in which the least time is at least a tenth" {
     while read -r ns unit y; do
         copy "$ns.db" "UPDATE sample SET wall_ns = $ns * iters"
