@@ -162,7 +162,8 @@ static bool rank_scores(struct rmli_bpe *bpe, struct rml_error *err)
     if (!bpe->ranks)
         return false;
     for (size_t id = 0; id < v->n; id++) {
-        /* Zeros of both signs are equal; UINT32_MAX is kept for "no merge". */
+        /* Zeros of both signs are equal, as in llama.cpp and up to sentencepiece 0.2.1 (0.2.3 has
+         * -0 after +0). UINT32_MAX is kept for "no merge". */
         uint32_t order = ordered(v->scores[id] + 0.0f);
         bpe->ranks[id] = order == 0 ? UINT32_MAX - 1 : UINT32_MAX - order;
     }

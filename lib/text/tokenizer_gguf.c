@@ -92,7 +92,9 @@ static uint8_t kind_of(enum token_type type, const struct rmli_gguf_string *text
     case BYTE:
         return RML_TOKEN_BYTE;
     default:
-        /* Before there were types, bytes could be told by their looks. */
+        /* Unused pieces merge like any other, as in llama.cpp; sentencepiece takes what has merged
+         * into one apart again. Converters write them for holes, which no text merges into.
+         * Before there were types, bytes could be told by their looks. */
         if (by_score && text->nbytes == 6 && memcmp(text->data, "<0x", 3) == 0 &&
             text->data[5] == '>')
             return RML_TOKEN_BYTE;
