@@ -152,6 +152,18 @@ void choice_result_release(struct choice_result *result)
     *result = (struct choice_result){0};
 }
 
+static int by_slots(const void *key, const void *element)
+{
+    const struct choice_slots *slots = key, *of = ((const struct choice_outcome *)element)->slots;
+    return (slots > of) - (slots < of);
+}
+
+const struct choice_outcome *choice_result_of(const struct choice_result *result,
+                                              const struct choice_slots *slots)
+{
+    return bsearch(slots, result->outcomes, result->n, sizeof *result->outcomes, by_slots);
+}
+
 /* ---- Output ---------------------------------------------------------------------------------- */
 
 json_t *choice_item_json(const struct choice_items *items, const struct choice_requests *requests,

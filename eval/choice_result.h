@@ -41,6 +41,9 @@ bool choice_result_init(struct choice_result *result, const struct choice_items 
                         const struct choice_requests *requests, const struct eval_scores *scores,
                         bool mutual_info, bool hellaswag, struct rml_error *err);
 void choice_result_release(struct choice_result *result);
+/* Of an item; NULL when it was skipped. */
+const struct choice_outcome *choice_result_of(const struct choice_result *result,
+                                              const struct choice_slots *slots);
 
 /* One line of --items; `outcome` NULL for an item that was skipped. */
 struct json_t *choice_item_json(const struct choice_items *items,

@@ -71,11 +71,8 @@ static json_t *item_line(const struct choice_scored *scored, size_t slot, void *
 {
     const struct choice_result *result = user;
     const struct choice_slots *slots = &scored->requests->slots[slot];
-    const struct choice_outcome *outcome = NULL;
-    for (size_t i = slots->n > 0 ? 0 : result->n; i < result->n && !outcome; i++)
-        if (result->outcomes[i].slots == slots)
-            outcome = &result->outcomes[i];
-    return choice_item_json(scored->items, scored->requests, slots, outcome, scored->scores);
+    return choice_item_json(scored->items, scored->requests, slots, choice_result_of(result, slots),
+                            scored->scores);
 }
 
 static void print_json(const struct choice_scored *scored, const struct choice_result *result)

@@ -16,9 +16,9 @@
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
-static size_t document_of(const struct windows *windows, size_t window)
+/* At or behind document d: windows are taken in order. */
+static size_t document_of(const struct windows *windows, size_t window, size_t d)
 {
-    size_t d = 0;
     while (window >= windows->docs[d].first_window + windows->docs[d].n_windows)
         d++;
     return d;
@@ -182,7 +182,7 @@ bool perplexity_result_init(struct perplexity_result *result, const struct eval_
         rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for %zu windows", n_chosen);
     for (size_t i = 0, d = 0; ok && i < n_chosen; i++) {
         if (i == 0 || chosen[i] >= windows->docs[d].first_window + windows->docs[d].n_windows) {
-            d = document_of(windows, chosen[i]);
+            d = document_of(windows, chosen[i], d);
             of_document = (struct exact_sum){0};
         }
         add_window(result, &windows->requests[chosen[i]], &scores->scores[chosen[i]], chosen[i], d,

@@ -82,24 +82,39 @@ static bool store_figures(struct eval_run *run, const struct eval_task *task,
     return true;
 }
 
+#define N_DOC_METRICS 4
+
+/* In one commit: each waits for the disk. */
 static bool store_documents(struct eval_run *run, const struct eval_task *task,
                             const struct perplexity_result *result,
                             const struct documents *documents, struct rml_error *err)
 {
-    static const char *const metrics[] = {"nll_sum", "n_scored", "n_words", "n_bytes"};
-    for (size_t d = 0; d < documents->n; d++) {
+    static const char *const metrics[N_DOC_METRICS] = {"nll_sum", "n_scored", "n_words", "n_bytes"};
+    struct store_eval_doc *rows = calloc(documents->n + 1, sizeof *rows);
+    double(*values)[N_DOC_METRICS] = calloc(documents->n + 1, sizeof *values);
+    size_t n = 0;
+    bool ok = (rows && values) ||
+              rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory to store the documents");
+    for (size_t d = 0; ok && d < documents->n; d++) {
         const struct document_result *doc = &result->docs[d];
-        const double values[] = {doc->nll_sum, (double)doc->n_scored, doc->n_words, doc->n_bytes};
-        const struct store_eval_doc row = {.task = task->name,
-                                           .doc_id = documents->docs[d].id,
-                                           .doc_idx = (int64_t)d,
-                                           .metrics = metrics,
-                                           .values = values,
-                                           .n_metrics = sizeof metrics / sizeof metrics[0]};
-        if (doc->n_scored > 0 && !store_add_eval_docs(run->store, run->run_id, &row, 1, err))
-            return false;
+        if (doc->n_scored == 0)
+            continue;
+        values[n][0] = doc->nll_sum;
+        values[n][1] = (double)doc->n_scored;
+        values[n][2] = doc->n_words;
+        values[n][3] = doc->n_bytes;
+        rows[n] = (struct store_eval_doc){.task = task->name,
+                                          .doc_id = documents->docs[d].id,
+                                          .doc_idx = (int64_t)d,
+                                          .metrics = metrics,
+                                          .values = values[n],
+                                          .n_metrics = N_DOC_METRICS};
+        n++;
     }
-    return true;
+    ok = ok && store_add_eval_docs(run->store, run->run_id, rows, n, err);
+    free(rows);
+    free(values);
+    return ok;
 }
 
 /* Scores lie at the indices of their windows; only those chosen are computed. */

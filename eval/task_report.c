@@ -81,11 +81,9 @@ static bool write_slots(const struct task_report *r, const struct choice_result 
     const struct choice_requests *requests = &r->task->choices;
     const struct choice_items *items = &r->task->items.items;
     bool ok = true;
-    for (size_t i = 0, next = 0; r->items && ok && i < requests->n_slots; i++) {
+    for (size_t i = 0; r->items && ok && i < requests->n_slots; i++) {
         const struct choice_slots *slots = &requests->slots[i];
-        const struct choice_outcome *outcome = NULL;
-        if (result && next < result->n && result->outcomes[next].slots == slots)
-            outcome = &result->outcomes[next++];
+        const struct choice_outcome *outcome = result ? choice_result_of(result, slots) : NULL;
         ok = write_line(r, &items->items[slots->item],
                         choice_item_json(items, requests, slots, outcome, scores), err);
     }
