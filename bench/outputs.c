@@ -10,25 +10,26 @@
 
 /* ---- Formats -------------------------------------------------------------------------------- */
 
-static bool dump(FILE *out, json_t *document, size_t flags, struct rml_error *err)
+/* False without a document, whose maker has said why, and where it cannot be written. */
+static bool dump(FILE *out, json_t *document, size_t flags)
 {
     bool ok = document && json_dumpf(document, out, flags | JSON_REAL_PRECISION(17)) == 0;
     if (ok)
         fputc('\n', out);
     json_decref(document);
-    return ok || rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the JSON document");
+    return ok;
 }
 
 static bool write_json(FILE *out, const struct bench_session *session, struct rml_error *err)
 {
-    return dump(out, bench_rows_json(session, err), JSON_INDENT(2), err);
+    return dump(out, bench_rows_json(session, err), JSON_INDENT(2));
 }
 
 static bool write_jsonl(FILE *out, const struct bench_session *session, struct rml_error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < session->n_rows; i++)
-        ok = dump(out, bench_row_json(session->rows[i], err), JSON_COMPACT, err);
+        ok = dump(out, bench_row_json(session->rows[i], err), JSON_COMPACT);
     return ok;
 }
 
@@ -128,8 +129,10 @@ bool bench_outputs_write(struct bench_outputs *outputs, const struct bench_sessi
     bool ok = true;
     for (size_t i = 0; ok && i < outputs->n; i++) {
         ok = format_of(outputs->names[i])->write(outputs->files[i].stream, session, err);
-        if (!ok)
+        if (!ok) {
+            cli_output_fail(&outputs->files[i], err); /* unless there is an error already */
             break;
+        }
         ok = cli_output_commit(&outputs->files[i], err);
         outputs->open[i] = false;
     }

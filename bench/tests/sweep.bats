@@ -154,6 +154,13 @@ END
     [ "$(sqlite3 :memory: "SELECT json_array_length(CAST(readfile('alone.json') AS TEXT), '$.rows')")" -eq 1 ]
     try rml-bench attention --no-db --depth 16 -t 1 -o - --json
     [ "$status" -eq 2 ] && [[ $stderr == *'--json and -o - found, expected one of them' ]]
+    # no room: the file and why
+    limited() { (trap '' XFSZ && ulimit -f 8 && "$@"); } # KiB; 2000 times have 20 at least
+    for end in json jsonl; do
+        try limited rml-bench attention --no-db --kv f16 --depth 16 -t 1 --reps 2000 -q -o big.$end
+        echo "$stderr"
+        [ "$status" -eq 1 ] && [ "$stderr" = "rml-bench: big.$end: cannot write: File too large" ] && [ ! -e big.$end ]
+    done
     try rml-bench attention --no-db --depth 16 -t 1 -o nosuch/a.json
     [ "$status" -eq 1 ] && [ -z "$output" ]
     [[ $stderr == *'nosuch/a.json'* ]]
