@@ -114,7 +114,7 @@ row() {
         rml-eval perplexity "$TINY" "$TINY/held-out.txt" --ctx $n --head --limit 1 -q >/dev/null
     done
     RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.svg --data q.dat 2>note
-    grep -q '8 of 20 panels are drawn' note
+    grep -q '8 of 20 panels drawn' note
     for what in memory scored; do # both settings beside the base
         [ "$(grep -c "^\"over $what.*kld_mean" q.dat)" -eq 2 ]
     done
