@@ -247,10 +247,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp record_argp = {
     .options = record_options,
     .parser = parse,
-    .args_doc = "CHECKPOINT (--tokens IDS | --text TEXT | --messages FILE)... -o FILE",
+    .args_doc = "CHECKPOINT CASE... -o FILE",
     .doc = "Writes what the checkpoint computes now as a golden file: logits and their logsumexp "
            "at each position, a greedy continuation, and fingerprints of the residual stream after "
-           "each branch of each layer, by which a later check names where it first deviates.\v"
+           "each branch of each layer, by which a later check names where it first deviates. A "
+           "CASE is one of --tokens IDS, --text TEXT and --messages FILE.\v"
            "Examples: ids, and a text beside a chat, which keep what their ids are the ids of:\n\n"
            "  rml-golden record model.gguf --case fact --tokens 504,3575 -o fact.json\n"
            "  rml-golden record model.gguf --text 'The capital of France is' \\\n"
