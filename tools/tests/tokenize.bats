@@ -314,7 +314,7 @@ END
         gguf_head 0 6
         gguf_key general.architecture 8 && gguf_string nothing
         gguf_key tokenizer.ggml.model 8 && gguf_string llama
-        gguf_key tokenizer.ggml.tokens 9 && gguf_strings "<unk>" "<s>" "</s>" $'\u2581' a b
+        gguf_key tokenizer.ggml.tokens 9 && gguf_strings "<unk>" "<s>" "</s>" $'\xe2\x96\x81' a b
         gguf_key tokenizer.ggml.scores 9 && gguf_u32s 0 0 0 0 0 0
         gguf_key tokenizer.ggml.token_type 9 && gguf_u32s 2 3 3 1 1 1
         gguf_key tokenizer.ggml.add_bos_token 7 && gguf_number 1 0
