@@ -197,14 +197,15 @@ static size_t number(struct chart *chart, unsigned mask, bool by_panel, size_t o
     return most;
 }
 
-/* Colours and shapes that the scripts have. */
-#define MAX_LOOKS 8
+/* Fills that the scripts have, and pairs of colour and shape. */
+#define N_FILLS 8
+#define N_SHAPES 120
 
 #define NUMBER(chart, mask, by_panel, member)                                                      \
     number(chart, mask, by_panel, offsetof(struct chart_point, member))
 
-/* Keeps the panels that compare something, if any does, and of these the CHART_MAX_PANELS that have
- * several points, where the layout prefers that, and the newest runs. */
+/* Keeps the panels that compare something, if any does, and of these the CHART_MAX_PANELS of the
+ * newest runs. */
 static void choose_panels(struct chart *chart, const struct chart_layout *layout)
 {
     struct panel {
@@ -218,6 +219,7 @@ static void choose_panels(struct chart *chart, const struct chart_layout *layout
     for (size_t i = 0; panels && i < chart->n; i++) {
         struct panel *panel = &panels[chart->points[i].panel];
         panel->compares |= layout->needs_two && chart->points[i].cluster > 0;
+        panel->compares |= layout->needs_points && panel->n > 0;
         panel->newest_ns = fmax(panel->newest_ns, chart->points[i].start_ns);
         panel->n++;
         any |= panel->compares;
@@ -226,11 +228,10 @@ static void choose_panels(struct chart *chart, const struct chart_layout *layout
     for (size_t p = 0; panels && p < chart->n_panels; p++) {
         size_t n_before = 0;
         for (size_t q = 0; q < chart->n_panels; q++) {
-            int order = layout->prefers_many * ((panels[p].n > 1) - (panels[q].n > 1));
-            if (order == 0)
-                order = compare_numbers(panels[p].newest_ns, panels[q].newest_ns);
+            int order = compare_numbers(panels[p].newest_ns, panels[q].newest_ns);
             n_before += (panels[q].compares || !any) && (order < 0 || (order == 0 && q < p));
         }
+        chart->n_panels_alone += any && !panels[p].compares;
         panels[p].is_kept = (panels[p].compares || !any) && n_before < CHART_MAX_PANELS;
         panels[p].index = panels[p].is_kept ? n_kept++ : SIZE_MAX;
     }
@@ -315,7 +316,7 @@ bool chart_arrange(struct chart *chart, const struct chart_layout *layout, struc
     size_t n_clusters = NUMBER(chart, chart->x_dims, true, cluster);
     chart->n_series = NUMBER(chart, chart->series_dims, false, series);
     /* A series looks the same in all panels, unless looks do not suffice. */
-    if (chart->n_series > MAX_LOOKS)
+    if (chart->n_series > (layout->are_points ? N_SHAPES : N_FILLS))
         chart->n_series = NUMBER(chart, chart->series_dims, true, series);
     qsort_r(chart->points, chart->n, sizeof *chart->points, compare_points, chart);
     find_slots(chart, n_clusters);

@@ -77,6 +77,7 @@ struct chart {
     struct chart_texts *texts;
     size_t n_panels, n_series, n_columns;
     size_t n_panels_found; /* before some were left out */
+    size_t n_panels_alone; /* of these: have nothing to compare */
     unsigned x_dims, series_dims, panel_dims;
     unsigned differing;               /* dimensions that are not the same for all points */
     size_t same_nbytes[CHART_N_DIMS]; /* at the beginning of all long texts of a dimension */
@@ -108,7 +109,8 @@ struct chart_layout {
     enum chart_dim more[8]; /* and these while there are not too many */
     size_t n_more, max_series;
     bool needs_two;    /* a panel with one x only shows nothing, unless none has more */
-    bool prefers_many; /* panels of one point are the first to be left out */
+    bool needs_points; /* the same of a panel with one point */
+    bool are_points;   /* drawn by shape and colour, not by fill */
 };
 
 /* Sorts the points by panel, series and x, and numbers these. Of too many panels those with

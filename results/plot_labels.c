@@ -1,6 +1,6 @@
 /*
- * Labels beside points that overlap neither each other nor a point: each takes the first free one
- * of eight places around its point, the upper right first. Geometry is in pixels of the panel;
+ * Labels beside points that overlap neither each other nor a point and are nearest to their own:
+ * each takes the first such one of eight places around its point, the upper right first. Geometry is in pixels of the panel;
  * text is taken to be as wide as the fonts of the scripts at most are.
  */
 #include "results/plot_chart.h"
@@ -11,6 +11,8 @@
 #define CHAR_WIDTH 6.3
 #define LINE_HEIGHT 13.0
 #define POINT_RADIUS 5.0
+/* By how much a label is nearer to its own point than to any other. */
+#define NEARER 1.0
 
 struct box {
     double x0, y0, x1, y1;
@@ -46,6 +48,12 @@ static struct box label_box(const struct scale *x, const struct scale *y,
     return (struct box){cx - w, cy - h, cx + w, cy + h};
 }
 
+/* Of a point from the nearest part of a label. */
+static double distance(struct box box, double x, double y)
+{
+    return hypot(fmax(0, fmax(box.x0 - x, x - box.x1)), fmax(0, fmax(box.y0 - y, y - box.y1)));
+}
+
 static bool is_free(const struct chart *chart, size_t i, const struct scale *x,
                     const struct scale *y, bool over_bars)
 {
@@ -53,6 +61,7 @@ static bool is_free(const struct chart *chart, size_t i, const struct scale *x,
     struct box box = label_box(x, y, p, p->label);
     if (box.x0 < 0 || box.x1 > x->pixels || box.y0 < 0 || box.y1 > y->pixels)
         return false;
+    double own = distance(box, to_pixel(x, p->x), to_pixel(y, p->y));
     for (size_t k = 0; k < chart->n; k++) {
         const struct chart_point *q = &chart->points[k];
         if (q->panel != p->panel)
@@ -61,8 +70,10 @@ static bool is_free(const struct chart *chart, size_t i, const struct scale *x,
         struct box point = {qx - POINT_RADIUS, qy - POINT_RADIUS, qx + POINT_RADIUS,
                             qy + POINT_RADIUS};
         struct box bar = {qx - 1, to_pixel(y, q->lo), qx + 1, to_pixel(y, q->hi)};
+        bool is_other = k != i && !((p->marks | q->marks) & MARK_ROOF);
         /* (A roof has to be named, if over a point.) */
         if ((overlap(box, point) && !(p->marks & MARK_ROOF)) ||
+            (is_other && distance(box, qx, qy) < own + NEARER) ||
             (!over_bars && overlap(box, bar)) || /* false for NaN */
             (k != i && q->label && !isnan(q->label_x) &&
              overlap(box, label_box(x, y, q, q->label))))

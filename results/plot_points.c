@@ -43,6 +43,10 @@ static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned n
     }
     chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_high ? 2 : 1;
     chart_place_labels(chart, x, y, chart->n_columns > 1 ? 308 : 701, is_high ? 380 : 230);
+    /* What found no place beside its point is told in a key, where there is one. */
+    for (size_t i = 0; strcmp(kind->script, "quality") == 0 && i < chart->n; i++)
+        if (!chart->points[i].label)
+            strcpy(chart->axes, "k");
     return plot_finish(chart, kind, sql, data);
 }
 
@@ -63,7 +67,8 @@ bool plot_export_memory(const struct plot_kind *kind, struct store *store,
     static const struct chart_layout layout = {.ignored = DIM(WORK),
                                                .series = DIM(ENGINE) | DIM(MODEL) | DIM(WEIGHTS) |
                                                          DIM(ARITHMETIC) | DIM(KV) | DIM(ISA) |
-                                                         DIM(ARM) | DIM(BUILD)};
+                                                         DIM(ARM) | DIM(BUILD),
+                                               .are_points = true};
     struct chart chart;
     char *sql = NULL;
     chart_init(&chart);
@@ -275,10 +280,12 @@ bool plot_export_quality(const struct plot_kind *kind, struct store *store,
     static const struct chart_layout few = {.ignored = DIM(WORK),
                                             .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC) |
                                                       DIM(KV),
-                                            .prefers_many = true};
+                                            .needs_points = true,
+                                            .are_points = true};
     static const struct chart_layout many = {.ignored = DIM(WORK) | DIM(KV),
                                              .series = DIM(MODEL) | DIM(WEIGHTS) | DIM(ARITHMETIC),
-                                             .prefers_many = true};
+                                             .needs_points = true,
+                                             .are_points = true};
     struct chart chart;
     struct query q;
     size_t n_bases = 0;
@@ -396,6 +403,7 @@ bool plot_export_roofline(const struct plot_kind *kind, struct store *store,
 {
     static const struct chart_layout layout = {
         .series = (unsigned)~(DIM(THREADS) | DIM(HOST)),
+        .are_points = true,
     };
     struct chart chart;
     char *sql = NULL;

@@ -144,9 +144,10 @@ static void add_ratios(struct chart *chart)
 bool plot_finish(struct chart *chart, const struct plot_kind *kind, const char *sql, FILE *data)
 {
     if (chart->n_panels < chart->n_panels_found)
-        cli_note("%s: %zu of %zu panels drawn: the others have nothing to compare, or no "
-                 "more fit into one chart",
-                 kind->name, chart->n_panels, chart->n_panels_found);
+        cli_note("%s: %zu of %zu panels drawn; with nothing to compare: %zu, more than fit into "
+                 "one chart: %zu",
+                 kind->name, chart->n_panels, chart->n_panels_found, chart->n_panels_alone,
+                 chart->n_panels_found - chart->n_panels_alone - chart->n_panels);
     chart_write(chart, kind->name, sql, data);
     return true;
 }

@@ -8,7 +8,6 @@
 call ARG0[1:strlen(ARG0) - strlen("quality.gnuplot")]."style.gnuplot" ARG1 ARG2 380
 
 if (!text) { set grid xtics ytics lt 1 lc rgb "#dddddd" lw 1 }
-with_key = strstrt(axes, "k") > 0
 
 do for [i = 1:n_panels] {
     eval look_at
@@ -27,10 +26,7 @@ do for [i = 1:n_panels] {
     set format x log_x ? "%g" : number_format(x_max)
     set format y log_y ? "%.0e" : number_format(y_max)
     unset key
-    if (with_key && n_here > 1) {
-        set key at graph 0.5, graph -0.06 center top horizontal samplen 1 font small \
-            maxcols (longest < 22 ? 4 : longest < 34 ? 3 : 2)
-    }
+    eval key_below
     plot for [k = 1:n_here] data index i \
              using ($2 == series[k] ? $4 : NaN):6:7:8 \
              with yerrorbars lt line_col(series[k]) pt pt(series[k]) ps 1 \

@@ -22,17 +22,62 @@ stats data index 0 using (chart_title = strcol(1), line1 = strcol(2), line2 = st
 if (n_panels < 2 || text) { columns = 1 }
 rows = (n_panels + columns - 1) / columns
 
+text_lines = 24
+small = ""
+panel_height = ARG3 + 0
+
+# Per panel: its title, the names of its series, series[1 .. n_here] those that it has, and the part
+# of its height that their key takes: what is drawn has to stay below 1 - key_room of it.
+array series_name[n_series + 1]
+array series[n_series + 1]
+array count[n_series + 1]
+look_at = "\
+    panel = ''; longest = 0; n_here = 0; \
+    unset logscale; set autoscale; \
+    do for [s = 1:n_series] { count[s] = 0; series[s] = -1 }; \
+    stats data index i using (panel = strcol(1), series_name[int($2) + 1] = strcol(3), \
+        longest = strlen(strcol(3)) > longest ? strlen(strcol(3)) : longest, \
+        count[int($2) + 1] = count[int($2) + 1] + 1) name 'S' nooutput; \
+    do for [s = 1:n_series] { if (count[s] > 0) { n_here = n_here + 1; series[n_here] = s - 1 } }; \
+    keyed = n_here > 1; \
+    key_columns = longest < (columns > 1 ? 18 : 34) ? 2 : 1; \
+    key_rows = keyed ? (n_here + key_columns - 1) / key_columns : 0; \
+    key_room = !keyed ? 0 : text ? (key_rows + 1.0) / (text_lines - 6) : \
+        (16.5 * key_rows + 12) / panel_height; \
+    if (key_room > 0.6) { key_room = 0.6 }; \
+    if (keyed) { set key top right horizontal maxcols key_columns samplen 2 } else { unset key }; \
+    set title panel font small; set xlabel x_label; set ylabel y_label"
+
+# A key below each panel, in as many columns as its names leave room for.
+with_key = strstrt(axes, "k") > 0
+names_longest = 0; names_most = 0
+if (with_key) { do for [i = 1:n_panels] {
+    eval look_at
+    names_longest = longest > names_longest ? longest : names_longest
+    names_most = n_here > names_most ? n_here : names_most
+} }
+below_columns = names_longest < 34 ? 3 : names_longest < 54 ? 2 : 1
+below_height = names_most > 1 ? 15 * ((names_most + below_columns - 1) / below_columns) : 0
+key_below = "if (with_key && n_here > 1) { set key at graph 0.5, graph (x_label eq '' ? -23.0 : -47.0) / panel_height \
+    center top vertical Left reverse samplen 1 font small maxcols below_columns \
+    maxrows (n_here + below_columns - 1) / below_columns }"
+
 # In pixels; margins and distances are fractions of these, so that titles and tic labels keep
 # their room whatever the number of rows.
+n_lines(s) = strstrt(s, "\n") ? 1 + n_lines(s[strstrt(s, "\n") + 1:strlen(s)]) : 1
+title_height(i) = 13.5 * (title_lines[i] - 1)
+array title_lines[n_panels]
 width = 800.0
 left = 84
 top = 120.0
-do for [i = 1:(columns < n_panels ? columns : n_panels)] { # titles of two lines
-    stats data index i using (strstrt(strcol(1), "\n") ? (top = 134.0) : 0) name "S" nooutput
+spacing = 112 + below_height
+do for [i = 1:n_panels] {
+    title_lines[i] = 1
+    stats data index i using (title_lines[i] = n_lines(strcol(1)), 0) name "S" nooutput
+    if (i <= columns && 120 + title_height(i) > top) { top = 120 + title_height(i) }
+    if (98 + title_height(i) + below_height > spacing) { spacing = 98 + title_height(i) + below_height }
 }
-panel_height = ARG3 + 0
-height = top + (panel_height + 112) * rows - 62
-text_lines = 24
+height = top + (panel_height + spacing) * rows - spacing + 50 + below_height
 
 if (ending eq ".svg") {
     set terminal svg size width, height noenhanced font "sans-serif,11" background "white"
@@ -56,11 +101,12 @@ array color[8] = [6, 2, 5, 1, 3, 8, 4, 7]
 set linetype 9 lc rgb "#7f7f7f"
 set linetype cycle 9
 array line_color[8] = [6, 7, 1, 4, 8, 2, 3, 9]
-array shape[8] = [7, 5, 9, 13, 11, 6, 4, 8]
+# Fifteen shapes and eight colours: pairs of them repeat after 120.
+array shape[15] = [7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 2, 1, 3, 15, 14]
 array dashes[8] = [1, 2, 4, 5, 3, 1, 2, 4]
 col(s) = color[int(s) % 8 + 1]
 line_col(s) = line_color[int(s) % 8 + 1]
-pt(s) = shape[int(s) % 8 + 1]
+pt(s) = shape[int(s) % 15 + 1]
 dt(s) = dashes[int(s) % 8 + 1]
 set style fill solid 0.85 border lt -1
 set bars 0.6
@@ -78,32 +124,10 @@ if (text) {
     screen_y(pixel, line) = 1 - pixel / height
     set grid ytics lt 1 lc rgb "#dddddd" lw 1
     set multiplot layout rows, columns \
-        margins screen left / width, 1 - 15 / width, 55 / height, 1 - (top - 5) / height \
-        spacing screen left / width, 112 / height
+        margins screen left / width, 1 - 15 / width, (55 + below_height) / height, 1 - (top - 5) / height \
+        spacing screen left / width, spacing / height
 }
 set label 1 chart_title at screen 0.5, screen screen_y(16, 1) center font (text ? "" : ",13")
 set label 2 line1 at screen 0.5, screen screen_y(36, 2) center font small
 set label 3 line2 at screen 0.5, screen screen_y(51, 3) center font small
 set label 4 line3 at screen 0.5, screen screen_y(66, 4) center font small
-
-# Per panel: its title, the names of its series, series[1 .. n_here] those that it has, and the part
-# of its height that their key takes: what is drawn has to stay below 1 - key_room of it.
-array series_name[n_series + 1]
-array series[n_series + 1]
-array count[n_series + 1]
-look_at = "\
-    panel = ''; longest = 0; n_here = 0; \
-    unset logscale; set autoscale; \
-    do for [s = 1:n_series] { count[s] = 0; series[s] = -1 }; \
-    stats data index i using (panel = strcol(1), series_name[int($2) + 1] = strcol(3), \
-        longest = strlen(strcol(3)) > longest ? strlen(strcol(3)) : longest, \
-        count[int($2) + 1] = count[int($2) + 1] + 1) name 'S' nooutput; \
-    do for [s = 1:n_series] { if (count[s] > 0) { n_here = n_here + 1; series[n_here] = s - 1 } }; \
-    keyed = n_here > 1; \
-    key_columns = longest < (columns > 1 ? 18 : 34) ? 2 : 1; \
-    key_rows = keyed ? (n_here + key_columns - 1) / key_columns : 0; \
-    key_room = !keyed ? 0 : text ? (key_rows + 1.0) / (text_lines - 6) : \
-        (16.5 * key_rows + 12) / panel_height; \
-    if (key_room > 0.6) { key_room = 0.6 }; \
-    if (keyed) { set key top right horizontal maxcols key_columns samplen 2 } else { unset key }; \
-    set title panel font small; set xlabel x_label; set ylabel y_label"

@@ -264,7 +264,7 @@ settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype
         "UPDATE eval SET protocol = 'lm-eval'|lm-eval protocol" "UPDATE eval_item SET doc_id = 'b.txt'|b.txt" \
         "UPDATE eval SET base_model_id = 2, base_arithmetic = 'i8'|base SmolLM2-135.*Q8_0.gguf i8"; do
         i=$((i + 1))
-        sqlite3 apart.db "VACUUM INTO '$i.db'" && sqlite3 $i.db "${change%|*} WHERE run_id = 10"
+        sqlite3 apart.db "VACUUM INTO '$i.db'" && sqlite3 $i.db "${change%|*} WHERE run_id IN (10, 12)"
         plot quality --db $i.db -o x.svg --data x.dat
         echo "$change"
         [ "$(grep -c '^# panel' x.dat)" -eq $((2 * panels)) ]
@@ -277,11 +277,11 @@ settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype
 }
 
 @test "quality: a text is its content, not its name, and windows are those that were scored" {
-    # what the stored evaluations of two runs know of their texts: of run 10 $2, of the others $1
+    # what the stored evaluations of two runs know of their texts: of runs 10 and 12 $2, of the others $1
     texts() {
         copy text.db "$settings; INSERT INTO eval_item(run_id, task, doc_id, choice_idx, request_sha256)
             SELECT run_id, task, 'a.txt', 0, 'x' FROM eval;
-            UPDATE eval SET settings_json = json_patch(settings_json, iif(run_id = 10, '$2', '$1'))"
+            UPDATE eval SET settings_json = json_patch(settings_json, iif(run_id IN (10, 12), '$2', '$1'))"
         plot quality --db text.db -o x.svg --data x.dat
         rm text.db
         n=$(grep -c '^# panel' x.dat)
@@ -298,6 +298,52 @@ settings="INSERT INTO eval(run_id, task, protocol, model_id, arithmetic, k_dtype
     [ "$n" -eq $((2 * one)) ] && grep -q 'context 512, 8 w.*seed 3, shard 1/2' x.dat
     texts '{"limit":8,"sample":"head","seed":3}' '{"limit":8,"sample":"head","seed":4}'
     [ "$n" -eq "$one" ] && grep -q 'context 512, 8 first windows' x.dat
+}
+
+@test "quality: a label stands nearer to its own point than to another" {
+    # Two points one above the other, 0.03 of 3.1 in 380 pixels apart: the labels can only go up and down.
+    copy near.db "UPDATE model SET file_bytes = 100000000 WHERE id IN (3, 4); UPDATE eval_metric SET value = 21 WHERE model_id = 3
+        AND metric = 'ppl'; UPDATE eval_metric SET value = 21.03 WHERE model_id = 4 AND metric = 'ppl'"
+    plot quality --db near.db -o x.svg --data x.dat
+    # label, y and the label's y of both
+    points x.dat | grep '"ppl of' | sed 's/^"[^"]*" [0-9]* "[^"]*"/-/; s/, /,/g; s/ 135M/-135M/' | awk '$2 == 100 { print $8, $4, $10 }' >got
+    cat got
+    [ "$(wc -l <got)" -eq 2 ]
+    grep -q 'Q4_0"' got && grep -q 'Q4_1"' got
+    awk '$2 == 21.03 && $3 > 21.03 { up++ } $2 == 21 && $3 < 21 { down++ } END { exit up != 1 || down != 1 }' got
+}
+
+# 17 arithmetics that do not exist, with two metrics, so that there is a key
+many="INSERT INTO eval_metric(run_id, task, metric, value, stderr, n, model_id, arithmetic, k_dtype, v_dtype)
+    SELECT u.id, 'wiki2', m.value, 20 + u.id, 0.2, 1000, 3, 'a' || u.id, 'f32', 'f32' FROM (SELECT id FROM run
+    WHERE state = 'complete' ORDER BY id LIMIT 17) AS u JOIN json_each('[\"ppl\", \"word_perplexity\"]') AS m"
+
+@test "quality: 17 series look different, and their key has its own room" {
+    copy many.db "$many"
+    plot quality --db many.db -o x.svg --data x.dat
+    n=$(points x.dat | awk -F'" ' '{ print $2 }' | awk '{ print $1 }' | sort -u | wc -l)
+    [ "$n" -ge 17 ]
+    # as many pairs of shape and colour as series
+    [ "$(sed -n "s/.*href='#gpPt\([0-9]*\)'.*color='\([^']*\)'.*/\1 \2/p" x.svg | grep -v FFFFFF | sort -u | wc -l)" -eq "$n" ]
+    # y of the titles and of the names in the keys, from the top
+    sed -n 's/.*translate([0-9.]*,\([0-9.]*\)).*/\1/p; s/.*<text>.*\(of wiki\|a[0-9]* arithmetic\).*/\1/p' x.svg |
+        awk '/^[0-9.]*$/ { y = $1; next } { print y, $1 }' >places
+    for title in $(awk '$2 == "of" { print $1 }' places); do
+        awk -v title="$title" '$2 != "of" && $1 > title - 12 && $1 < title + 12 { exit 1 }' places
+    done
+    [ "$(grep -c ' a' places)" -eq 34 ] # none is lost
+    [ "$(awk '$2 != "of" && NF' places | wc -l)" -ge 34 ]
+}
+
+@test "quality: a panel of one point is drawn when there is no other" {
+    copy lone.db "INSERT INTO eval_metric(run_id, task, metric, value, stderr, n, model_id, arithmetic, k_dtype, v_dtype)
+        VALUES (7, 'lone', 'ppl', 20, 0.2, 1000, 3, 'f32', 'f32', 'f32')"
+    plot quality --db lone.db -o x.svg --data x.dat
+    [ "$(grep -c '^# panel' x.dat)" -eq 2 ] && ! grep -q 'ppl of lone' x.dat
+    grep -q '2 of 3 panels drawn; with nothing to compare: 1, more than fit into one chart: 0' stderr.txt
+    sqlite3 lone.db "DELETE FROM eval_metric WHERE task <> 'lone'"
+    plot quality --db lone.db -o x.svg --data x.dat
+    [ "$(grep -c '^# panel' x.dat)" -eq 1 ]
 }
 
 @test "a panel whose labels found no place is drawn without them" {
