@@ -24,11 +24,12 @@ static bool know_model(struct bench_session *session, const struct bench_model *
 
 /* The id of the run; -1 on failure. */
 static int64_t begin_run(struct bench_session *session, const struct bench_plan *plan, int n_reps,
-                         bool profile, bool resume, struct rml_error *err)
+                         bool profile, bool resume, const char *label, struct rml_error *err)
 {
     char sha256[65];
     struct store_run run = {.kind = STORE_RUN_BENCH,
                             .seed = (int64_t)(session->options->seed & INT64_MAX),
+                            .label = label,
                             .plan_sha256 = sha256};
     run.argv = cli_command_line(&run.argc);
     if (!bench_plan_sha256(plan, n_reps, profile, sha256, err))
@@ -40,7 +41,7 @@ static int64_t begin_run(struct bench_session *session, const struct bench_plan 
 
 bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
                          const struct bench_plan *plan, int n_reps, bool profile, bool resume,
-                         struct rml_error *err)
+                         const char *label, struct rml_error *err)
 {
     char path[PATH_MAX];
     *session = (struct bench_session){.options = options};
@@ -49,7 +50,8 @@ bool bench_session_begin(struct bench_session *session, const struct cli_options
     if (!store_path(options->db, path, sizeof path, err))
         return false;
     session->store = store_open(path, STORE_WRITE, err);
-    session->run_id = session->store ? begin_run(session, plan, n_reps, profile, resume, err) : -1;
+    session->run_id =
+        session->store ? begin_run(session, plan, n_reps, profile, resume, label, err) : -1;
     if (session->run_id >= 0 && know_model(session, plan->model, err))
         return true;
     if (session->run_id >= 0)

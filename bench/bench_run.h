@@ -2,7 +2,8 @@
  * One invocation of rml-bench: a run in the database, and its rows.
  *
  *     struct bench_session session;
- *     if (!bench_session_begin(&session, &options, &plan, n_reps, profile, resume, &err))
+ *     if (!bench_session_begin(&session, &options, &plan, n_reps, profile, resume, label,
+ *                              &err))
  *         return cli_error(&err);
  *     for (each case) {
  *         ... a row, measured or failed ...
@@ -30,11 +31,11 @@ struct bench_session {
 /*
  * Opens the database and begins the run of the plan, which outlives the session; `resume`: goes on
  * with the newest unfinished one of the same plan, number of repetitions and profiling, if there is
- * one. Nothing is left behind on failure.
+ * one. label: of the run; NULL: none. Nothing is left behind on failure.
  */
 bool bench_session_begin(struct bench_session *session, const struct cli_options *options,
                          const struct bench_plan *plan, int n_reps, bool profile, bool resume,
-                         struct rml_error *err);
+                         const char *label, struct rml_error *err);
 
 /* Takes the row of a case that the resumed run has already, with its samples; *found: whether it
  * has. */

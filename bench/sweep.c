@@ -22,11 +22,23 @@ struct sweep {
     int n_reps;
     double timeout_seconds; /* 0: by the estimate */
     bool plan_only, resume, profile, roof;
+    const char *label;
+    const struct argp_option *options; /* while a command line is read */
+    int seen[32]; /* options that this command line had; a list is one option */
+    size_t n_seen;
     bool is_compared; /* parsed for a comparison, which runs the cases in its own way */
     struct bench_outputs outputs;
 };
 
-enum { KEY_REPS = CLI_OWN_KEY + 0x800, KEY_TIMEOUT, KEY_PLAN, KEY_RESUME, KEY_PROFILE, KEY_ROOF };
+enum {
+    KEY_REPS = CLI_OWN_KEY + 0x800,
+    KEY_TIMEOUT,
+    KEY_PLAN,
+    KEY_LABEL,
+    KEY_RESUME,
+    KEY_PROFILE,
+    KEY_ROOF
+};
 
 static const struct argp_option sweep_options[] = {
     {"threads", 't', "LIST", 0,
@@ -49,6 +61,7 @@ static const struct argp_option sweep_options[] = {
      "First measure what the machine can do with these threads and instruction sets (rml-bench "
      "roof); without it % roof is of the newest measurement in the database",
      5},
+    {"label", KEY_LABEL, "NAME", 0, "Label of the run, by which commands find it", 5},
     {"output", 'o', "FILE", 0,
      "Write the rows to FILE, by its end .json, .jsonl, .csv or .md; may be given again (-: JSON "
      "on "
@@ -66,10 +79,27 @@ static void refuse_when_compared(const struct sweep *sweep, int key, struct argp
             argp_error(state, "--%s found, but a comparison of cases takes none", o->name);
 }
 
+/* What comes twice would be half ignored. */
+static void refuse_again(struct sweep *sweep, int key, struct argp_state *state)
+{
+    const struct argp_option *o = sweep->options;
+    while (o->name && (o->key != key || !o->arg))
+        o++;
+    if (!o->name || key == 'o')
+        return;
+    for (size_t i = 0; i < sweep->n_seen; i++)
+        if (sweep->seen[i] == key)
+            argp_error(state, "--%s found twice, expected once%s", o->name,
+                       strcmp(o->arg, "LIST") == 0 ? ": a list has commas" : "");
+    if (sweep->n_seen < sizeof sweep->seen / sizeof sweep->seen[0])
+        sweep->seen[sweep->n_seen++] = key;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct sweep *sweep = state->input;
     refuse_when_compared(sweep, key, state);
+    refuse_again(sweep, key, state);
     switch (key) {
     case 't':
         bench_arg_numbers(state, "--threads", arg, 1, RML_MAX_THREADS, &sweep->common.threads);
@@ -95,6 +125,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_RESUME:
         sweep->resume = true;
+        return 0;
+    case KEY_LABEL:
+        sweep->label = cli_arg_label(state, arg);
         return 0;
     case 'o':
         bench_arg_output(state, arg, &sweep->outputs);
@@ -146,6 +179,8 @@ static void parse_sweep(struct sweep *sweep, struct cli_options *options, unsign
 {
     const struct bench_suite *suite = sweep->suite;
     struct argp_option *table = all_options(suite);
+    sweep->options = table;
+    sweep->n_seen = 0;
     const struct argp argp = {
         .options = table, .parser = parse, .args_doc = suite->args_doc, .doc = suite->doc};
     cli_parse(options, accepted, &argp, argc, argv, sweep);
@@ -314,9 +349,9 @@ static void run(struct bench_session *session, const struct sweep *sweep,
              bench_session_take(session, row, err);
         p.estimated_before += estimate;
     }
-    if (session->resumed)
-        cli_note("resumed run %lld, cases that it had already: %zu", (long long)session->run_id,
-                 n_recalled);
+    struct store_run_name name;
+    if (session->resumed && store_run_name(session->store, session->run_id, &name, err))
+        cli_note("resumed run %.8s, cases that it had already: %zu", name.uuid, n_recalled);
 }
 
 static int run_plan(struct sweep *sweep, const struct cli_options *options,
@@ -328,7 +363,7 @@ static int run_plan(struct sweep *sweep, const struct cli_options *options,
     if (!bench_outputs_open(&sweep->outputs, &err))
         return cli_error(&err);
     if (!bench_session_begin(&session, options, plan, sweep->n_reps, sweep->profile, sweep->resume,
-                             &err)) {
+                             sweep->label, &err)) {
         bench_outputs_abandon(&sweep->outputs);
         return cli_error(&err);
     }

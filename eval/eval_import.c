@@ -12,6 +12,7 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/options.h"
+#include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 #include "tools/cli/table.h"
 
@@ -38,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
     switch (key) {
     case KEY_LABEL:
-        a->label = eval_label_argument(state, arg);
+        a->label = cli_arg_label(state, arg);
         return 0;
     case KEY_TASK:
         if (!*arg)

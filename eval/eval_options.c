@@ -33,13 +33,6 @@ static void parse_shard(struct selection *selection, char *arg, struct argp_stat
     argp_error(state, "--shard: '%s' found, expected I/N with I from 1 to N", arg);
 }
 
-const char *eval_label_argument(struct argp_state *state, const char *arg)
-{
-    if (!*arg || strlen(arg) > 100)
-        argp_error(state, "--label: expected 1 to 100 bytes");
-    return arg;
-}
-
 error_t eval_options_parse(struct eval_options *options, int key, char *arg,
                            struct argp_state *state)
 {
@@ -57,7 +50,7 @@ error_t eval_options_parse(struct eval_options *options, int key, char *arg,
         options->fresh = true;
         return 0;
     case EVAL_KEY_LABEL:
-        options->label = eval_label_argument(state, arg);
+        options->label = cli_arg_label(state, arg);
         return 0;
     case ARGP_KEY_END:
         if (options->selection.head && options->selection.limit == 0)

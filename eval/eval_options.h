@@ -54,9 +54,6 @@ enum {
     EVAL_KEY_LABEL
 };
 
-/* The argument of any --label. */
-const char *eval_label_argument(struct argp_state *state, const char *arg);
-
 /* Handles these keys, and checks at ARGP_KEY_END; ARGP_ERR_UNKNOWN for any other key. */
 error_t eval_options_parse(struct eval_options *options, int key, char *arg,
                            struct argp_state *state);

@@ -139,8 +139,9 @@ static bool merge_all(const struct arguments *a, const char *path, struct other 
         json_array_append_new(files, counts_json(a->others[i], &counts));
         add_line(table, a->others[i], &counts);
         if (counts.runs_unfinished > 0)
-            cli_note("%s: %" PRId64 " run%s had not ended; merge it again later", a->others[i],
-                     counts.runs_unfinished, cli_plural((uint64_t)counts.runs_unfinished));
+            cli_note(
+                "%s: %" PRId64 " run%s had not ended; what is added there, another merge brings",
+                a->others[i], counts.runs_unfinished, cli_plural((uint64_t)counts.runs_unfinished));
     }
     cli_progress_clear();
     store_close(store);

@@ -111,8 +111,8 @@ int64_t store_begin_run(struct store *store, const struct store_run *run, struct
  * Goes on with a run that did not come to its end: the newest of this kind, host, build and plan
  * whose process is gone, or which failed or was stopped; or that came to its end, as the last of its
  * plan, with a result that is an error. It becomes this process's, `running`
- * again, in the same transaction that finds it, so that no two processes get the same one. 0 when
- * there is none; run->plan_sha256 is not NULL.
+ * again, under run->label if that is not NULL, in the same transaction that finds it, so that no two
+ * processes get the same one. 0 when there is none; run->plan_sha256 is not NULL.
  */
 int64_t store_resume_run(struct store *store, const struct store_run *run, struct rml_error *err);
 

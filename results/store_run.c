@@ -313,8 +313,8 @@ static int64_t find_unfinished(struct store *store, const struct store_run *run,
     return query_release(&q, "looking for an unfinished run", err) && ok ? id : -1;
 }
 
-static bool take_over(struct store *store, int64_t run_id, const struct process_identity *self,
-                      struct rml_error *err)
+static bool take_over(struct store *store, int64_t run_id, const char *label,
+                      const struct process_identity *self, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store, "DELETE FROM run_env WHERE run_id = ? AND phase = 'end'");
@@ -325,13 +325,14 @@ static bool take_over(struct store *store, int64_t run_id, const struct process_
     query_init(&q, store,
                "UPDATE run SET state = 'running', exit_code = NULL, end_ns = NULL,"
                " heartbeat_ns = ?, pid = ?, pid_start_ticks = ?, pid_namespace = ?, boot_id = ?,"
-               " hostname = ? WHERE id = ?");
+               " hostname = ?, label = coalesce(?, label) WHERE id = ?");
     query_int(&q, now_utc_ns());
     query_int(&q, self->pid);
     query_count(&q, self->start_ticks);
     query_text(&q, self->pid_namespace);
     query_text(&q, self->boot_id);
     query_text(&q, self->hostname);
+    query_text(&q, label);
     query_int(&q, run_id);
     query_run(&q);
     return query_release(&q, "going on with a run", err);
@@ -345,7 +346,7 @@ int64_t store_resume_run(struct store *store, const struct store_run *run, struc
     if (!read_provenance(&p, err) || !store_begin(store, "going on with a run", err))
         return -1;
     int64_t id = know_provenance(store, &p, err) ? find_unfinished(store, run, err) : -1;
-    bool ok = id == 0 || (id > 0 && take_over(store, id, &p.self, err));
+    bool ok = id == 0 || (id > 0 && take_over(store, id, run->label, &p.self, err));
     return store_end(store, ok, "going on with a run", err) ? id : -1;
 }
 

@@ -68,7 +68,21 @@ decoder --arithmetic f32,f32|--arithmetic: 'f32' found twice
 decoder --threads 2,1,2|--threads: 2 found twice
 decoder --depth 0,0|--depth: 0 found twice
 decoder --kv f16:i8,f16:i8|--kv: 'f16:i8' found twice
+attention --kv f16 --kv i8|--kv found twice
+decoder -t 1 --threads 2|--threads found twice
+ab attention --kv f16 --vs --kv i8 --kv f32|--kv found twice
 END
+}
+
+@test "a label of the run, by which commands find it" {
+    rml-bench attention "${quick[@]}" --kv f32 --db l.db --label before >/dev/null
+    rml-bench attention "${quick[@]}" --kv f32 --db l.db --label after >/dev/null
+    [ "$(query l.db "SELECT group_concat(label) FROM (SELECT label FROM run ORDER BY id)")" = before,after ]
+    rml-results compare before after --db l.db | grep -q llama-3-8b
+    try rml-bench attention --label '' --no-db
+    [ "$status" -eq 2 ] && [[ $stderr == *'--label: expected 1 to 100 bytes'* ]]
+    try rml-bench ab attention --label x --vs --kv i8
+    [ "$status" -eq 2 ] && [[ $stderr == *'--label found, but a comparison'* ]]
 }
 
 @test "an RML_THREADS that is no count is an error that names it" {
@@ -199,6 +213,8 @@ stopped_by() {
     pid=$!
     until_true has_results i.db 1
     kill -"$1" $pid
+    sleep 0.002 # timeout(1) signals the program, and then its group
+    kill -"$1" $pid || true
     status=0
     wait $pid || status=$?
     [ "$status" -eq "$2" ]

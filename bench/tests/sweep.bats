@@ -109,7 +109,7 @@ END
     query k.db "VACUUM INTO 'early.db'"
     query k.db "SELECT id FROM result WHERE status <> 'error'" >kept
     rml-bench attention --db k.db --kv f32,f16 --depth 16 --reps 300 -t 1 --json --resume >out.json 2>err
-    grep -q 'resumed run 1, cases that it had already: 1$' err
+    grep -q 'resumed run [0-9a-f]*, cases that it had already: 1$' err
     [ "$(query k.db "SELECT group_concat(status || ' ' || (id = $(cat kept))) FROM result ORDER BY id")" = 'ok 1,ok 0' ]
     [ "$(query k.db "SELECT state || exit_code || ' ' || count(*) FROM run")" = 'complete0 1' ]
     [ "$(query k.db "SELECT count(*) FROM sample WHERE NOT is_warmup")" -eq 600 ]
@@ -178,7 +178,7 @@ END
     rml-bench attention --db r.db --kv f16 --depth 16 -t 1 --resume >/dev/null 2>&1
     [ "$(query r.db "SELECT count(*) FROM run")" -eq 2 ]
     rml-bench "${words[@]}" --resume --json >out.json 2>err
-    grep -q "resumed run 1, cases that it had already: $(wc -l <before)" err
+    grep -q "resumed run [0-9a-f]*, cases that it had already: $(wc -l <before)" err
     [ "$(query r.db "SELECT state || ' ' || count(DISTINCT bench_case_id) || ' ' || count(*)
         FROM run JOIN result ON run_id = run.id WHERE run.id = 1")" = 'complete 6 6' ]
     [ "$(query r.db "SELECT count(*) FROM result WHERE id IN ($(paste -sd, before))")" -eq "$(wc -l <before)" ]
@@ -205,7 +205,7 @@ END
     query r.db "UPDATE run SET state = 'running', end_ns = NULL, exit_code = NULL, pid = 1, boot_id = 'another';
         PRAGMA foreign_keys = ON; DELETE FROM result WHERE id = 2"
     rml-bench "${words[@]}" --profile --resume --json >out.json 2>err
-    grep -q 'resumed run 1, cases that it had already: 1' err
+    grep -q 'resumed run [0-9a-f]*, cases that it had already: 1' err
     [ -n "$(json whole.json "json_extract(doc, '\$.rows[0].profile_ns.qkv.wall_ns')")" ]
     [ "$(json whole.json "json_extract(doc, '\$.rows[0].profile_ns')")" = "$(json out.json "json_extract(doc, '\$.rows[0].profile_ns')")" ]
     [ -n "$(json out.json "json_extract(doc, '\$.rows[1].profile_ns.qkv.wall_ns')")" ]

@@ -105,7 +105,7 @@ void cli_output_error_told(void);
 char *const *cli_command_line(int *argc);
 
 /* True after SIGINT or SIGTERM: finish the item at hand, keep it, and return
- * cli_interrupted_code(). The same signal again kills. Safe to poll from any thread. */
+ * cli_interrupted_code(). Another half a second later kills. Safe to poll from any thread. */
 bool cli_interrupted(void);
 /* The same for a context's `cancelled` (model/decoder.h). */
 bool cli_cancelled(void *unused);

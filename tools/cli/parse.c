@@ -141,6 +141,13 @@ void cli_arg_kv(struct argp_state *state, const char *option, const char *text,
                    text);
 }
 
+const char *cli_arg_label(struct argp_state *state, const char *text)
+{
+    if (!*text || strlen(text) > 100)
+        argp_error(state, "--label: expected 1 to 100 bytes");
+    return text;
+}
+
 /* A process has one command line. Names beyond these are found out when they are opened. */
 static const char *outputs[32];
 static size_t n_outputs;

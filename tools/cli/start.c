@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/cli/build_info.h"
@@ -18,11 +19,23 @@
 #include "tools/cli/report.h"
 
 static volatile sig_atomic_t interrupted; /* by this signal; 0: by none */
+static struct timespec interrupted_at;
 
+/* A first signal asks to end in order, a second one ends at once. One that follows within half a
+ * second is the first again: timeout(1) signals the program, and then its group. */
 static void on_signal(int signal_number)
 {
-    if (!interrupted)
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted) {
+        interrupted_at = now;
         interrupted = signal_number;
+    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) +
+                   1e-9 * (double)(now.tv_nsec - interrupted_at.tv_nsec) >
+               0.5) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
 }
 
 bool cli_interrupted(void)
@@ -153,7 +166,9 @@ void cli_start(int argc, char **argv)
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         json_on_command_line |= strcmp(argv[i], "--json") == 0;
 
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction old;
     /* A program started with SIGINT ignored (nohup, `&` in a script) leaves it so. */
