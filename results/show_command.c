@@ -36,7 +36,8 @@ static const struct {
      "SELECT task, doc_id, choice_idx, request_sha256, n_tokens, loglik, n_truncated, is_greedy,"
      " wall_ns FROM eval_item WHERE run_id = ? ORDER BY id"},
     {"evals",
-     "SELECT e.task, e.protocol, m.file_name AS model, m.content_sha256 AS model_sha256,"
+     "SELECT e.task, e.protocol, coalesce(m.file_name,"
+     "  json_extract(e.settings_json, '$.model_name')) AS model, m.content_sha256 AS model_sha256,"
      " m.weight_dtype, e.arithmetic, e.k_dtype, e.v_dtype, e.isa, e.threads, e.numerics_version,"
      " b.file_name AS base_model, e.base_arithmetic, e.base_k_dtype, e.base_v_dtype,"
      " e.settings_json FROM eval AS e LEFT JOIN model AS m ON m.id = e.model_id"

@@ -11,7 +11,9 @@ json_t *store_eval_tasks_json(struct store *store, int64_t run_id, struct rml_er
 {
     struct query q;
     query_init(&q, store,
-               "SELECT e.task, e.protocol, m.file_name AS model, m.content_sha256 AS model_sha256,"
+               "SELECT e.task, e.protocol, coalesce(m.file_name,"
+               "  json_extract(e.settings_json, '$.model_name')) AS model," /* of an import */
+               " m.content_sha256 AS model_sha256,"
                " e.tokenizer_sha256, e.arithmetic, e.k_dtype, e.v_dtype, e.isa, e.settings_json,"
                " r.uuid AS run, r.label, r.kind, r.state,"
                " (SELECT count(*) FROM eval_doc AS d WHERE d.run_id = e.run_id AND d.task = e.task)"

@@ -54,6 +54,14 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
         AND abs(a->>'b' - $(of_results imported_texts bits_per_byte,none)) < 1e-12")" = 1 ]
 }
 
+@test "figures are told with the model that lm-eval names" {
+    name=$(sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json') ->> '\$.model_name'")
+    [ -n "$name" ]
+    rml-results show figures --json >a.json
+    [ "$(sql "a->>'\$.evals[0].model'")" = "$name" ]
+    rml-results list | grep figures | grep -q " $name"
+}
+
 @test "of several filters each has its name, as those of rml-eval task have" {
     [ "$(query "SELECT count(*), count(DISTINCT doc_id) FROM eval_doc WHERE run_id = 5")" = "6|6" ]
     [ "$(query "SELECT metric, count(*) FROM eval_doc_metric WHERE run_id = 5 GROUP BY metric")" = \
