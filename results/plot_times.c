@@ -3,11 +3,13 @@
  */
 #include "results/plot_kinds.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "results/store_private.h"
+#include "results/verdict_words.h"
 #include "tools/cli/order_statistics.h"
 
 #define EVERY_DIM 0xffffffffu
@@ -173,6 +175,92 @@ bool plot_export_latency(const struct plot_kind *kind, struct store *store,
 
 #define MAX_STRIPS 24
 
+static bool differ_in_work_only(const struct chart_point *p, const struct chart_point *q)
+{
+    for (int d = 0; d < CHART_N_DIMS; d++)
+        if ((d == DIM_WORK) == (p->dim[d] == q->dim[d]))
+            return false;
+    return true;
+}
+
+/* Adds "key value" of each parameter of `a` that is not the same in b. */
+static void add_changes(char *text, size_t nbytes, json_t *a, json_t *b)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(a, key, value)
+    {
+        char *word = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        size_t used = strlen(text);
+        char added[256];
+        snprintf(added, sizeof added, "%s %s", key, word ? word : "?");
+        free(word);
+        if (!json_equal(value, json_object_get(b, key)) && !strstr(text, added))
+            snprintf(text + used, nbytes - used, "%s%s", used ? ", " : "", added);
+    }
+}
+
+/* Work is named by what it has different from that of cases otherwise alike: mostly nothing. */
+static void name_work(struct chart *chart)
+{
+    const char **names = calloc(chart->n + 1, sizeof *names);
+    chart->no_memory |= !names;
+    for (size_t i = 0; names && i < chart->n; i++) {
+        const char *mine = chart->points[i].dim[DIM_WORK];
+        char text[512] = "";
+        for (size_t k = 0; k < chart->n; k++) {
+            if (!differ_in_work_only(&chart->points[i], &chart->points[k]))
+                continue;
+            const char *other = chart->points[k].dim[DIM_WORK]; /* "work VERSION PARAMETERS" */
+            size_t n = strcspn(mine, "{");
+            if (n != strcspn(other, "{") || strncmp(mine, other, n) != 0) {
+                if (!strstr(text, "work "))
+                    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.*s",
+                             *text ? ", " : "", n > 0 ? (int)n - 1 : 0, mine);
+                continue;
+            }
+            json_t *a = json_loads(mine + n, 0, NULL);
+            json_t *b = json_loads(other + strcspn(other, "{"), 0, NULL);
+            add_changes(text, sizeof text, a, b);
+            json_decref(a);
+            json_decref(b);
+        }
+        names[i] = chart_text(chart, text);
+    }
+    for (size_t i = 0; names && i < chart->n; i++)
+        chart->points[i].dim[DIM_WORK] = names[i];
+    free(names);
+}
+
+/* The farthest samples would squeeze all others: the axis ends half as far again as the 98 %
+ * quantile of their deviations (and no quartile lies beyond), where some lie beyond that. How many
+ * these are. */
+static size_t limit_axis(struct chart *chart)
+{
+    double *far = calloc(chart->n + 1, sizeof *far);
+    chart->no_memory |= !far;
+    double least = 0, most = 0, quartile = 0;
+    size_t n_beyond = 0;
+    for (size_t i = 0; far && i < chart->n; i++) {
+        const struct chart_point *p = &chart->points[i];
+        far[i] = fabs(p->x);
+        least = fmin(least, p->x);
+        most = fmax(most, p->x);
+        quartile = fmax(quartile, p->hi);
+    }
+    if (far)
+        sort_ascending(far, chart->n);
+    double limit =
+        far && chart->n > 0 ? fmax(1.5 * far[(chart->n - 1) * 98 / 100], quartile) : most;
+    for (size_t i = 0; i < chart->n; i++)
+        n_beyond += chart->points[i].x > limit;
+    double end = n_beyond > 0 ? limit : most;
+    double pad = end > least ? (end - least) * 0.03 : 1;
+    chart->ranges[0] = (struct chart_range){least - pad, end + pad, 0, 0, false, false};
+    free(far);
+    return n_beyond;
+}
+
 static bool expand_samples(struct chart *chart, struct store *store, const struct chart_point *row,
                            struct rml_error *err)
 {
@@ -218,15 +306,21 @@ bool plot_export_samples(const struct plot_kind *kind, struct store *store,
     size_t n_found = chart.n;
     if (ok)
         keep_newest(&chart, MAX_STRIPS, false);
-    char note[96];
-    snprintf(note, sizeof note, "the newest %zu of %zu cases", chart.n, n_found);
-    bool all = chart.n == n_found;
+    if (ok)
+        name_work(&chart);
+    char note[160] = "";
+    if (chart.n < n_found)
+        snprintf(note, sizeof note, "the newest %zu of %zu cases", chart.n, n_found);
     ok =
         ok && expand_all(&chart, store, expand_samples, err) && chart_arrange(&chart, &layout, err);
     if (ok) {
+        size_t n_beyond = limit_axis(&chart), used = strlen(note);
+        if (n_beyond > 0)
+            snprintf(note + used, sizeof note - used, "%s%zu %s beyond the axis (>)",
+                     used ? "; " : "", n_beyond, n_beyond == 1 ? "sample" : "samples");
         chart.title = "Samples, their quartiles and medians";
         chart.x_label = "deviation from the median in %";
-        chart.note = all ? NULL : note;
+        chart.note = *note ? note : NULL;
         chart.n_columns = 1;
         ok = plot_finish(&chart, kind, sql, data);
     }
@@ -282,19 +376,44 @@ bool plot_export_history(const struct plot_kind *kind, struct store *store,
 
 /* ---- Verdicts ---------------------------------------------------------------------------------- */
 
-static bool expand_verdicts(struct chart *chart, struct store *store, const struct chart_point *row,
-                            struct rml_error *err)
+/* Names the case of a verdict: where its base had another setting, both. */
+static void name_sides(struct chart *chart, struct chart_point *p, const struct chart_point *base)
+{
+    bool is_canary = strcmp(p->dim[DIM_ARM], "canary") == 0, differ = false;
+    for (int d = 0; base && !is_canary && d < CHART_N_DIMS; d++) {
+        if (d == DIM_ARM || d == DIM_WORK || p->dim[d] == base->dim[d])
+            continue;
+        /* "kv f16 -> i8": the same beginning is not said again */
+        const char *word = strchr(p->dim[d], ' ');
+        size_t n = word ? (size_t)(word - p->dim[d]) + 1 : 0;
+        bool again = n > 0 && strncmp(p->dim[d], base->dim[d], n) == 0;
+        p->dim[d] = chart_format(chart, "%s -> %s", *base->dim[d] ? base->dim[d] : "none",
+                                 !*p->dim[d] ? "none" : p->dim[d] + (again ? n : 0));
+        differ = true;
+    }
+    if (is_canary || base)
+        p->dim[DIM_ARM] = chart_text(chart, is_canary ? CANARY_TEXT : differ ? "" : "base -> head");
+    p->order[DIM_ARM] = is_canary; /* the last, as in the terminal */
+}
+
+static bool expand_verdicts(struct chart *chart, struct store *store, const struct chart *rows,
+                            const struct chart_point *row, struct rml_error *err)
 {
     struct query q;
     query_init(&q, store,
-               "SELECT metric, ratio, ci_lo, ci_hi, n, confidence, gate_pct, verdict FROM verdict"
-               " WHERE candidate_result_id = ? AND ratio IS NOT NULL ORDER BY id");
+               "SELECT metric, ratio, d.ci_lo, d.ci_hi, n, confidence, gate_pct, " VERDICT_WORD
+               ", base_result_id FROM verdict AS d JOIN result AS r ON r.id ="
+               " d.candidate_result_id WHERE r.id = ? AND ratio IS NOT NULL ORDER BY d.id");
     query_int(&q, (int64_t)row->x);
     while (query_step(&q)) {
         struct chart_point *p = chart_add(chart);
         if (!p)
             break;
         *p = *row;
+        const struct chart_point *base = NULL;
+        for (size_t i = 0; i < rows->n && !base; i++)
+            base = rows->points[i].x == plot_column_number(q.stmt, 8) ? &rows->points[i] : NULL;
+        name_sides(chart, p, base);
         p->dim[DIM_WORK] = chart_text(chart, plot_column_text(q.stmt, 0));
         p->x = 100 * (plot_column_number(q.stmt, 1) - 1);
         p->lo = 100 * (plot_column_number(q.stmt, 2) - 1);
@@ -317,15 +436,20 @@ bool plot_export_verdicts(const struct plot_kind *kind, struct store *store,
     char *sql = NULL;
     chart_init(&chart);
     bool ok = plot_load(&chart, store, selection,
-                        "result_id IN (SELECT candidate_result_id FROM verdict"
-                        " WHERE ratio IS NOT NULL)",
+                        "result_id IN (SELECT candidate_result_id FROM verdict WHERE ratio IS NOT"
+                        " NULL UNION SELECT base_result_id FROM verdict WHERE ratio IS NOT NULL)",
                         PLOT_EVERY_RESULT, take_result, &sql, err);
     if (ok && chart.n == 0)
         ok = plot_nothing(store, selection, "comparison (rml-bench ab makes one)", err);
     if (ok && !selection->runs)
         keep_newest(&chart, SIZE_MAX, true);
-    ok = ok && expand_all(&chart, store, expand_verdicts, err) &&
-         chart_arrange(&chart, &layout, err);
+    struct chart rows = {.points = chart.points, .n = chart.n};
+    chart.points = NULL;
+    chart.n = chart.n_room = 0;
+    for (size_t i = 0; ok && i < rows.n; i++)
+        ok = expand_verdicts(&chart, store, &rows, &rows.points[i], err);
+    free(rows.points);
+    ok = ok && chart_arrange(&chart, &layout, err);
     if (ok) {
         chart.title = "Time of candidate against base";
         chart.x_label = "slower than the base by %";

@@ -9,18 +9,46 @@
 #include <string.h>
 
 #include "results/store_private.h"
+#include "results/verdict_words.h"
 #include "tools/cli/xml_text.h"
 
 #define UTC(ns) "strftime('%Y-%m-%d %H:%M:%SZ', " ns " / 1000000000, 'unixepoch')"
 #define KV(t)                                                                                      \
     "CASE WHEN " t ".k_dtype = " t ".v_dtype THEN " t ".k_dtype ELSE " t ".k_dtype || ':' || " t   \
     ".v_dtype END"
+/* What the settings of a base and its candidate have different: "kv f16 -> i8, threads 1 -> 2". */
+#define CHANGE(name, before, after)                                                                \
+    "CASE WHEN " before " IS " after " THEN '' ELSE ', " name " ' || coalesce(" before             \
+    ", 'none') || ' -> ' || coalesce(" after ", 'none') END"
+#define CHANGE_OF(name, column) CHANGE(name, "b." column, "c." column)
+#define CHANGES                                                                                                                                        \
+    "ltrim(" CHANGE("version", "rb.engine_version", "r.engine_version") "||" CHANGE("checkpoint", "mb.file_name", "mc.file_name") "||" CHANGE_OF(      \
+        "weights",                                                                                                                                     \
+        "weig"                                                                                                                                         \
+        "ht_"                                                                                                                                          \
+        "dtyp"                                                                                                                                         \
+        "e") "||" CHANGE_OF("arithmetic",                                                                                                              \
+                            "arithmetic") "||" CHANGE("kv", KV("b"),                                                                                   \
+                                                      KV("c")) "||" CHANGE_OF("threads",                                                               \
+                                                                              "threads") "|"                                                           \
+                                                                                         "|" CHANGE_OF("instructions", "isa") "||" CHANGE_OF(          \
+                                                                                             "bat"                                                     \
+                                                                                             "ch",                                                     \
+                                                                                             "n_"                                                      \
+                                                                                             "bat"                                                     \
+                                                                                             "ch") "|"                                                 \
+                                                                                                   "|" CHANGE_OF("prompt", "n_prompt") "||" CHANGE_OF( \
+                                                                                                       "gen",                                          \
+                                                                                                       "n_gen") "||" CHANGE_OF("depth",                \
+                                                                                                                               "n_depth") ", ', ')"
 /* Rows of one table; more would make the page heavy. */
 #define MAX_ROWS 1000
 
 const struct report_table report_tables[] = {
     {"verdicts", "Comparisons", "no comparison yet (rml-bench ab makes one)",
-     "SELECT d.verdict, c.suite || ' ' || c.name AS \"case\", " KV(
+     "SELECT " VERDICT_WORD " AS verdict, c.suite || ' ' || c.name AS \"case\", CASE r.arm"
+     " WHEN 'canary' THEN '" CANARY_TEXT "' ELSE coalesce(nullif(" CHANGES ", ''),"
+     " 'the program') END AS \"base -> candidate\", " KV(
          "c") " AS kv, c.threads, c.n_depth AS depth, d.metric, round(100 * (d.ratio - 1), 3) AS"
               " \"slower by %\", round(100 * (d.ci_lo - 1), 3) AS \"from %\", round(100 * (d.ci_hi "
               "- 1), 3)"
@@ -29,7 +57,9 @@ const struct report_table report_tables[] = {
               " substr(u.uuid, 1, 8) AS run, u.label"
               " FROM verdict AS d JOIN run AS u ON u.id = d.run_id"
               " JOIN result AS r ON r.id = d.candidate_result_id JOIN bench_case AS c ON c.id ="
-              " r.bench_case_id ORDER BY u.start_ns DESC, d.id"},
+              " r.bench_case_id JOIN result AS rb ON rb.id = d.base_result_id JOIN bench_case AS b"
+              " ON b.id = rb.bench_case_id LEFT JOIN model AS mb ON mb.id = b.model_id LEFT JOIN"
+              " model AS mc ON mc.id = c.model_id ORDER BY u.start_ns DESC, d.id"},
     {"goldens", "Goldens", "no golden was checked yet (rml-golden check does)",
      "SELECT CASE g.passed WHEN 1 THEN 'pass' ELSE 'mismatch' END AS verdict, g.name, g.kind,"
      " m.file_name AS model, g.arithmetic, " KV(
@@ -148,12 +178,11 @@ const struct report_table report_tables[] = {
 static const char *class_of(const char *text)
 {
     static const char *const words[][2] = {
-        {"pass", "good"},        {"ok", "good"},          {"complete", "good"},
-        {"improvement", "good"}, {"regression", "bad"},   {"within", "good"},
-        {"worse", "bad"},        {"mismatch", "bad"},     {"error", "bad"},
-        {"wrong", "bad"},        {"failed", "bad"},       {"warn", "odd"},
-        {"unstable", "odd"},     {"inconclusive", "odd"}, {"skipped", "odd"},
-        {"aborted", "odd"},      {"running", "odd"}};
+        {"pass", "good"},      {"ok", "good"},     {"complete", "good"}, {"improvement", "good"},
+        {"regression", "bad"}, {"within", "good"}, {"worse", "bad"},     {"mismatch", "bad"},
+        {"error", "bad"},      {"wrong", "bad"},   {"holds", "good"},    {"fails", "bad"},
+        {"failed", "bad"},     {"warn", "odd"},    {"unstable", "odd"},  {"inconclusive", "odd"},
+        {"skipped", "odd"},    {"aborted", "odd"}, {"running", "odd"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(text, words[i][0]) == 0)
             return words[i][1];

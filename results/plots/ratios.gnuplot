@@ -16,7 +16,7 @@ stats data index 1 using 8 name "HI" nooutput
 gate = 0
 stats data index 1 using (gate = $6 > gate ? $6 : gate, 0) name "S" nooutput
 # Shape and fill say the verdict again: hollow where nothing was found.
-bad(verdict) = verdict eq "regression"
+bad(verdict) = verdict eq "regression" || verdict eq "fails"
 n_bad = 0; n_good = 0
 stats data index 1 using (bad(strcol(10)) ? (n_bad = n_bad + 1) : (n_good = n_good + 1)) name "S" nooutput
 low = LO_min < -gate ? LO_min : -gate

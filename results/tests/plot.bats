@@ -207,6 +207,65 @@ END
     points x.dat | grep 'shape-0' | grep -q ' 0 "attention shape-0" 5 -1.2 1.5 0 "pass"'
 }
 
+@test "ab: a canary holds or fails, and what its base had different is named" {
+    # A gate of 5 %: above it and the interval above 0; the same with the interval around 0; 4 % faster, which is
+    # 4.17 % slower turned round; 4.8 % faster, which is 5.04 % slower; 20 % slower
+    copy canary.db "UPDATE verdict SET verdict = 'inconclusive', gate_pct = 5, ci_lo = 0.9, ci_hi = 0.99;
+        UPDATE result SET arm = 'canary' WHERE arm = 'head'"
+    n=0
+    for row in '1.052 1.01 1.1 fails' '1.052 0.99 1.1 holds' '0.96 0.9 0.99 holds' '0.952 0.9 0.99 fails' '1.2 1.1 1.3 fails'; do
+        read -r ratio lo hi _ <<<"$row"
+        sqlite3 canary.db "UPDATE verdict SET ratio = $ratio, ci_lo = $lo, ci_hi = $hi
+            WHERE id = (SELECT id FROM verdict ORDER BY id LIMIT 1 OFFSET $n)"
+        n=$((n + 1))
+    done
+    plot ab --db canary.db -o x.svg --data x.dat
+    grep -q 'canary: base against base' x.dat
+    [ "$(points x.dat | grep -c '"fails"')" -eq 3 ]
+    [ "$(points x.dat | grep -c '"holds"')" -eq 2 ]
+    rml-results report --db canary.db -o x.html 2>/dev/null
+    [ "$(grep -c '<td class="bad">fails</td>' x.html)" -eq 3 ]
+    [ "$(grep -c '<td class="good">holds</td><td>attention shape-.</td><td>canary: base against base</td>' x.html)" -eq 2 ]
+
+    copy other.db "INSERT INTO bench_case(case_key, suite, name, work_version, engine, arithmetic, isa, k_dtype, v_dtype, threads,
+            n_batch, n_gen, n_depth, params_json) SELECT c.case_key || 'x', suite, name, work_version, engine, arithmetic, isa, 'f16', 'f16',
+            7, n_batch, n_gen, n_depth, params_json FROM verdict AS d JOIN result AS r ON r.id = d.base_result_id JOIN bench_case AS c
+            ON c.id = r.bench_case_id ORDER BY d.id LIMIT 1;
+        UPDATE result SET bench_case_id = (SELECT max(id) FROM bench_case) WHERE id = (SELECT base_result_id FROM verdict ORDER BY id LIMIT 1);
+        UPDATE bench_case SET k_dtype = 'i8', v_dtype = 'i8', threads = 2 WHERE id = (SELECT r.bench_case_id FROM verdict AS d
+            JOIN result AS r ON r.id = d.candidate_result_id ORDER BY d.id LIMIT 1)"
+    plot ab --db other.db -o x.svg --data x.dat
+    [ "$(points x.dat | grep -c 'kv f16 -> i8, .*7 threads -> 2 threads')" -eq 1 ]
+    [ "$(points x.dat | wc -l)" -eq 5 ]
+    rml-results report --db other.db -o x.html 2>/dev/null
+    [ "$(grep -c '<td>kv f16 -&gt; i8, threads 7 -&gt; 2</td>' x.html)" -eq 1 ]
+    [ "$(grep -c '<td>the program</td>' x.html)" -eq 4 ]
+}
+
+@test "samples: the axis ends before the farthest, cases are named by what differs" {
+    id=$(sqlite3 "$DB" "SELECT r.id FROM result AS r JOIN run AS u ON u.id = r.run_id JOIN bench_case AS c ON c.id = r.bench_case_id
+        WHERE suite = 'attention' AND arm IS NULL AND u.state = 'complete' AND r.status = 'ok' ORDER BY u.start_ns DESC LIMIT 1")
+    # the newest run: two cases that differ in a parameter only, and one time that is a hundred others
+    copy far.db "PRAGMA foreign_keys = ON; DELETE FROM result WHERE id <> $id;
+        UPDATE bench_case SET params_json = '{\"seed\":3,\"n\":1}' WHERE id = (SELECT bench_case_id FROM result);
+        INSERT INTO bench_case(case_key, suite, name, work_version, engine, arithmetic, isa, k_dtype, v_dtype, threads, n_batch, n_prompt, n_gen,
+            n_depth, params_json) SELECT case_key || 'x', suite, name, work_version, engine, arithmetic, isa, k_dtype, v_dtype, threads, n_batch,
+            n_prompt, n_gen, n_depth, '{\"seed\":4,\"n\":1}' FROM bench_case WHERE id = (SELECT bench_case_id FROM result);
+        INSERT INTO result(id, run_id, bench_case_id, status, warmup_iters, iters_per_rep) SELECT 99999, run_id,
+            (SELECT max(id) FROM bench_case), status, warmup_iters, iters_per_rep FROM result;
+        INSERT INTO sample(result_id, rep, order_idx, is_warmup, t_mono_ns, iters, wall_ns) SELECT 99999, rep, order_idx, is_warmup,
+            t_mono_ns, iters, wall_ns FROM sample WHERE result_id = $id;
+        UPDATE sample SET wall_ns = 100 * (SELECT max(wall_ns) FROM sample) WHERE result_id = 99999 AND rep = (SELECT max(rep) FROM sample)"
+    plot samples --db far.db -o x.svg --data x.dat
+    [ "$(points x.dat | cut -d'"' -f6 | sort -u | tr '\n' ' ')" = 'seed 3 seed 4 ' ]
+    grep -q '1 sample beyond the axis' x.svg
+    # x and the end of the axis: one farther than 9000 %, and the axis shorter than 100 %
+    points x.dat | sed 's/"[^"]*"/-/g' | awk '{ far += $4 > 9000; beyond += $4 > $17; long += $17 > 100 } END { exit far != 1 || beyond != 1 || long > 0 }'
+    sqlite3 far.db "DELETE FROM sample WHERE rep = (SELECT max(rep) FROM sample)"
+    plot samples --db far.db -o x.svg --data x.dat
+    ! grep -q 'beyond' x.svg || false
+}
+
 @test "roofline: roofs of the threads that the work ran with; without any an error" {
     plot roofline -o x.svg --data x.dat
     # 2 threads: 110 MB x 1.5 in 10 ms, a little less for the noise
