@@ -196,12 +196,17 @@ static void write_heading(const struct chart *chart, FILE *data)
     fprintf(data, "%zu %zu %zu\n", chart->n_panels, chart->n_series, chart->n_columns);
 }
 
-/* The dimensions in which points of the panel differ whose first point is given. */
-static unsigned differing_in_panel(const struct chart *chart, size_t first)
+/* The dimensions in which points of the panel differ whose first point is given; without those
+ * that have one of these marks. */
+static unsigned differing_in_panel(const struct chart *chart, size_t first, unsigned marks)
 {
     unsigned mask = 0;
-    const struct chart_point *p = &chart->points[first];
-    for (size_t i = first + 1; i < chart->n && chart->points[i].panel == p->panel; i++) {
+    size_t panel = chart->points[first].panel;
+    const struct chart_point *p = NULL;
+    for (size_t i = first; i < chart->n && chart->points[i].panel == panel; i++) {
+        if (chart->points[i].marks & marks)
+            continue;
+        p = p ? p : &chart->points[i];
         for (int d = 0; d < CHART_N_DIMS; d++)
             mask |= (unsigned)(chart->points[i].dim[d] != p->dim[d]) << d;
     }
@@ -223,7 +228,7 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
         chart->x_dims & chart->differing ? chart->x_dims & chart->differing : chart->x_dims;
     bool is_kv = x_dims == DIM(KV); /* which the label of the axis says */
     bool is_count = x_dims == DIM(DEPTH) || x_dims == DIM(THREADS);
-    unsigned here = 0;
+    unsigned here = 0, here_work = 0; /* roofs have names of their own */
     char name[512];
     for (size_t i = 0; i < chart->n; i++) {
         const struct chart_point *p = &chart->points[i];
@@ -231,14 +236,16 @@ void chart_write(const struct chart *chart, const char *kind, const char *sql, F
             fputs("\n\n# panel, series, its name, x, its name, y, lo, hi, marks, label, its x and "
                   "y, rank of x, slot, slots, ranges of x and y, are they logarithmic\n",
                   data);
-        if (i == 0 || p->panel != p[-1].panel)
-            here = differing_in_panel(chart, i);
+        if (i == 0 || p->panel != p[-1].panel) {
+            here = differing_in_panel(chart, i, 0);
+            here_work = differing_in_panel(chart, i, MARK_ROOF);
+        }
         chart_name(chart, p, chart->differing & ~(here | chart->x_dims | DIM(WORK)), ", ", name,
                    sizeof name);
         wrap(name, chart->n_columns);
         put_text(data, name, LABEL);
         fprintf(data, "%zu ", p->series);
-        chart_name(chart, p, chart->series_dims & here, ", ", name, sizeof name);
+        chart_name(chart, p, chart->series_dims & here_work, ", ", name, sizeof name);
         put_text(data, name, NAME);
         put_number(data, p->x);
         if (is_count)

@@ -29,6 +29,23 @@ static void label_points(struct chart *chart, unsigned mask)
     }
 }
 
+/* Of work under roofs, whose names are long: numbers beside points, the names in a key. */
+static void number_points(struct chart *chart)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < chart->n; i++) {
+        struct chart_point *p = &chart->points[i];
+        bool is_first = i == 0 || p->panel != p[-1].panel;
+        n = is_first ? 0 : n;
+        if (p->marks & MARK_ROOF)
+            continue;
+        n += n == 0 || p->series != p[-1].series; /* roofs are series of their own */
+        p->label = chart_format(chart, "%zu%s%s", n, p->marks & MARK_UNSTABLE ? "*" : "",
+                                p->marks & MARK_WRONG ? " wrong" : "");
+    }
+    strcpy(chart->axes, "k");
+}
+
 /* Panels take half of the width when names are short; then labels find places in the pixels that
  * the scripts give a panel. */
 static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned named,
@@ -37,6 +54,8 @@ static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned n
     size_t longest = 0;
     bool is_high = strcmp(kind->script, "scatter") != 0;
     label_points(chart, named);
+    if (strcmp(kind->script, "roofline") == 0)
+        number_points(chart);
     for (size_t i = 0; i < chart->n; i++) {
         const char *label = chart->points[i].label;
         longest = label && strlen(label) > longest ? strlen(label) : longest;
@@ -413,8 +432,10 @@ bool plot_export_roofline(const struct plot_kind *kind, struct store *store,
                         "(arm IS NULL OR ?1 IS NOT NULL) AND engine = 'rml' AND NOT is_wrong AND"
                         " (suite = 'roof' OR (flops_per_second > 0 AND bytes_per_second > 0))",
                         0, take_roofline, &sql, err);
-    if (ok)
+    if (ok) {
+        plot_name_work(&chart);
         draw_roofs(&chart);
+    }
     for (size_t i = 0; i < chart.n; i++) {
         n_roofs += (chart.points[i].marks & MARK_ROOF) != 0;
         n_points += !(chart.points[i].marks & MARK_ROOF);
@@ -431,7 +452,7 @@ bool plot_export_roofline(const struct plot_kind *kind, struct store *store,
         chart.title = "Roofline: operations per second and per byte";
         chart.x_label = "operations per byte";
         chart.y_label = "G operations/s";
-        ok = finish(&chart, kind, layout.series & ~DIM(WORK), AXIS_LOG, AXIS_LOG, sql, data);
+        ok = finish(&chart, kind, layout.series, AXIS_LOG, AXIS_LOG, sql, data);
     }
     free(sql);
     chart_release(&chart);

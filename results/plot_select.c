@@ -279,6 +279,64 @@ void plot_use_families(struct chart *chart)
     }
 }
 
+/* ---- Names of work --------------------------------------------------------------------------- */
+
+static bool differ_in_work_only(const struct chart_point *p, const struct chart_point *q)
+{
+    for (int d = 0; d < CHART_N_DIMS; d++)
+        if ((d == DIM_WORK) == (p->dim[d] == q->dim[d]))
+            return false;
+    return true;
+}
+
+/* Adds "key value" of each parameter of `a` that is not the same in b. */
+static void add_changes(char *text, size_t nbytes, json_t *a, json_t *b)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(a, key, value)
+    {
+        char *word = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        size_t used = strlen(text);
+        char added[256];
+        snprintf(added, sizeof added, "%s %s", key, word ? word : "?");
+        free(word);
+        if (!json_equal(value, json_object_get(b, key)) && !strstr(text, added))
+            snprintf(text + used, nbytes - used, "%s%s", used ? ", " : "", added);
+    }
+}
+
+void plot_name_work(struct chart *chart)
+{
+    const char **names = calloc(chart->n + 1, sizeof *names);
+    chart->no_memory |= !names;
+    for (size_t i = 0; names && i < chart->n; i++) {
+        const char *mine = chart->points[i].dim[DIM_WORK];
+        char text[512] = "";
+        for (size_t k = 0; k < chart->n; k++) {
+            if (!differ_in_work_only(&chart->points[i], &chart->points[k]))
+                continue;
+            const char *other = chart->points[k].dim[DIM_WORK]; /* "work VERSION PARAMETERS" */
+            size_t n = strcspn(mine, "{");
+            if (n != strcspn(other, "{") || strncmp(mine, other, n) != 0) {
+                if (!strstr(text, "work "))
+                    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.*s",
+                             *text ? ", " : "", n > 0 ? (int)n - 1 : 0, mine);
+                continue;
+            }
+            json_t *a = json_loads(mine + n, 0, NULL);
+            json_t *b = json_loads(other + strcspn(other, "{"), 0, NULL);
+            add_changes(text, sizeof text, a, b);
+            json_decref(a);
+            json_decref(b);
+        }
+        names[i] = chart_text(chart, text);
+    }
+    for (size_t i = 0; names && i < chart->n; i++)
+        chart->points[i].dim[DIM_WORK] = names[i];
+    free(names);
+}
+
 /* ---- Rows -------------------------------------------------------------------------------------- */
 
 /* The rows that the selection leaves, and which host and build are the newest of them. */

@@ -48,6 +48,10 @@ bool plot_load(struct chart *chart, struct store *store, const struct plot_selec
 /* Checkpoints of one architecture and size that differ in their weight types become one model. */
 void plot_use_families(struct chart *chart);
 
+/* Names the work of each point by what it has different from that of points otherwise alike: mostly
+ * by nothing. For charts that never join points. */
+void plot_name_work(struct chart *chart);
+
 /* "CPU (HOST)" */
 const char *plot_machine(struct chart *chart, const char *cpu_model, const char *hostname);
 

@@ -3,7 +3,6 @@
  */
 #include "results/plot_kinds.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,63 +174,6 @@ bool plot_export_latency(const struct plot_kind *kind, struct store *store,
 
 #define MAX_STRIPS 24
 
-static bool differ_in_work_only(const struct chart_point *p, const struct chart_point *q)
-{
-    for (int d = 0; d < CHART_N_DIMS; d++)
-        if ((d == DIM_WORK) == (p->dim[d] == q->dim[d]))
-            return false;
-    return true;
-}
-
-/* Adds "key value" of each parameter of `a` that is not the same in b. */
-static void add_changes(char *text, size_t nbytes, json_t *a, json_t *b)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(a, key, value)
-    {
-        char *word = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        size_t used = strlen(text);
-        char added[256];
-        snprintf(added, sizeof added, "%s %s", key, word ? word : "?");
-        free(word);
-        if (!json_equal(value, json_object_get(b, key)) && !strstr(text, added))
-            snprintf(text + used, nbytes - used, "%s%s", used ? ", " : "", added);
-    }
-}
-
-/* Work is named by what it has different from that of cases otherwise alike: mostly nothing. */
-static void name_work(struct chart *chart)
-{
-    const char **names = calloc(chart->n + 1, sizeof *names);
-    chart->no_memory |= !names;
-    for (size_t i = 0; names && i < chart->n; i++) {
-        const char *mine = chart->points[i].dim[DIM_WORK];
-        char text[512] = "";
-        for (size_t k = 0; k < chart->n; k++) {
-            if (!differ_in_work_only(&chart->points[i], &chart->points[k]))
-                continue;
-            const char *other = chart->points[k].dim[DIM_WORK]; /* "work VERSION PARAMETERS" */
-            size_t n = strcspn(mine, "{");
-            if (n != strcspn(other, "{") || strncmp(mine, other, n) != 0) {
-                if (!strstr(text, "work "))
-                    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.*s",
-                             *text ? ", " : "", n > 0 ? (int)n - 1 : 0, mine);
-                continue;
-            }
-            json_t *a = json_loads(mine + n, 0, NULL);
-            json_t *b = json_loads(other + strcspn(other, "{"), 0, NULL);
-            add_changes(text, sizeof text, a, b);
-            json_decref(a);
-            json_decref(b);
-        }
-        names[i] = chart_text(chart, text);
-    }
-    for (size_t i = 0; names && i < chart->n; i++)
-        chart->points[i].dim[DIM_WORK] = names[i];
-    free(names);
-}
-
 /* The farthest samples would squeeze all others: the axis ends half as far again as the 98 %
  * quantile of their deviations (and no quartile lies beyond), where some lie beyond that. How many
  * these are. */
@@ -307,7 +249,7 @@ bool plot_export_samples(const struct plot_kind *kind, struct store *store,
     if (ok)
         keep_newest(&chart, MAX_STRIPS, false);
     if (ok)
-        name_work(&chart);
+        plot_name_work(&chart);
     char note[160] = "";
     if (chart.n < n_found)
         snprintf(note, sizeof note, "the newest %zu of %zu cases", chart.n, n_found);

@@ -26,11 +26,13 @@ do for [i = 1:n_panels] {
     set format x log_x ? "%g" : number_format(x_max)
     set format y log_y ? "%.0e" : number_format(y_max)
     unset key
+    n_named = n_here
+    do for [k = 1:n_here] { named[k] = series[k]; names[k] = series_name[series[k] + 1] }
     eval key_below
     plot for [k = 1:n_here] data index i \
              using ($2 == series[k] ? $4 : NaN):6:7:8 \
              with yerrorbars lt line_col(series[k]) pt pt(series[k]) ps 1 \
-             title (with_key ? series_name[series[k] + 1] : ""), \
+             notitle, \
          data index i using at_x:at_y:10 with labels center font small notitle
     unset label
 }

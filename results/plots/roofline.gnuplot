@@ -3,7 +3,7 @@
 #     gnuplot -c roofline.gnuplot DATA OUTPUT
 #
 # DATA and OUTPUT: see style.gnuplot, which lies beside this file. Further columns of DATA: those
-# of scatter.gnuplot. Rows whose marks (9) have bit 16 are ends of a roof's line.
+# of scatter.gnuplot; the labels of work are numbers, which the key below the panel has with the names. Rows whose marks (9) have bit 16 are ends of a roof's line.
 
 call ARG0[1:strlen(ARG0) - strlen("roofline.gnuplot")]."style.gnuplot" ARG1 ARG2 380
 
@@ -36,6 +36,11 @@ do for [i = 1:n_panels] {
     set format x "%g"
     set format y "%g"
     unset key
+    n_named = n_work
+    do for [k = 1:n_work] {
+        named[k] = work[k]; names[k] = sprintf("%d  %s", k, series_name[work[k] + 1])
+    }
+    eval key_below
     # (A loop that ends before it begins is still run once: then outside of the range.)
     plot for [k = 1:n_roofs] data index i \
              using ($2 == roof[k] ? $4 : n_roofs ? NaN : x_min / 100):6 \

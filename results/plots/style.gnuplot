@@ -48,7 +48,9 @@ look_at = "\
     if (keyed) { set key top right horizontal maxcols key_columns samplen 2 } else { unset key }; \
     set title panel font small; set xlabel x_label; set ylabel y_label"
 
-# A key below each panel, in as many columns as its names leave room for.
+# A key below each panel, in as many columns as its names leave room for. By labels: gnuplot drops a
+# key that is higher than its panel. named[1 .. n_named] are the series in it, names[1 ..] what they
+# are called.
 with_key = strstrt(axes, "k") > 0
 names_longest = 0; names_most = 0
 if (with_key) { do for [i = 1:n_panels] {
@@ -57,10 +59,20 @@ if (with_key) { do for [i = 1:n_panels] {
     names_most = n_here > names_most ? n_here : names_most
 } }
 below_columns = names_longest < 34 ? 3 : names_longest < 54 ? 2 : 1
-below_height = names_most > 1 ? 15 * ((names_most + below_columns - 1) / below_columns) : 0
-key_below = "if (with_key && n_here > 1) { set key at graph 0.5, graph (x_label eq '' ? -23.0 : -47.0) / panel_height \
-    center top vertical Left reverse samplen 1 font small maxcols below_columns \
-    maxrows (n_here + below_columns - 1) / below_columns }"
+key_lines(n) = with_key && n > 1 ? (n + below_columns - 1) / below_columns : 0
+below_height = 14 * key_lines(names_most)
+if (text) { text_lines = text_lines + key_lines(names_most) }
+array named[n_series + 1]
+array names[n_series + 1]
+below(k) = (k - 1) % key_lines(n_named)
+key_below = "\
+    if (text && with_key) { set bmargin key_lines(names_most) + 4 }; \
+    do for [k = 1:(with_key && n_named > 1 ? n_named : 0)] { \
+        set label 10 + k names[k] \
+            at graph 0.01 + ((k - 1) / key_lines(n_named)) / (below_columns + 0.0), \
+               graph (text ? 0 : -((x_label eq '' ? 32.0 : 56.0) + 14 * below(k)) / panel_height) \
+            left font small point pt pt(named[k]) lt line_col(named[k]) \
+            offset character 1.5, character (text ? -3 - below(k) : 0) }"
 
 # In pixels; margins and distances are fractions of these, so that titles and tic labels keep
 # their room whatever the number of rows.
@@ -87,7 +99,9 @@ if (ending eq ".svg") {
     small = ",8"
 } else {
     longest(n, s) = strlen(s) + 2 > n ? strlen(s) + 2 : n
-    set terminal dumb longest(longest(longest(110, line1), line2), line3), 5 + text_lines * rows noenhanced
+    n_chars = longest(longest(longest(110, line1), line2), line3)
+    if (with_key && below_columns == 1 && n_chars < names_longest + 20) { n_chars = names_longest + 20 }
+    set terminal dumb n_chars, 5 + text_lines * rows noenhanced
     small = ""
 } }
 set encoding utf8

@@ -273,6 +273,13 @@ END
     for threads in '1 thread' '2 threads' '4 threads'; do
         [ "$(points x.dat | grep "\"$threads\"" | grep -c ' 16 ".*G.*/s"')" -eq 3 ]
     done
+    # work is numbered, and below each panel every number has a name: attention of 4 caches and 3 depths with 1 and 2
+    # threads, 4 checkpoints that prefill and decode with 1, 2 and 4
+    [ "$(grep -c '>[0-9]*  attention ' x.svg)" -eq $((2 * 12)) ]
+    [ "$(grep -c '>[0-9]*  decoder ' x.svg)" -eq $((3 * 4 * 2)) ]
+    for n in 1 12 20; do
+        [ "$(grep -c ">$n  " x.svg)" -eq $((n > 8 ? 2 : 3)) ]
+    done
     copy one.db "DELETE FROM result WHERE bench_case_id IN (SELECT id FROM bench_case WHERE suite = 'roof')"
     try rml-results plot roofline --db one.db -o y.svg
     [ "$status" -eq 1 ] && [[ $stderr == *'no measured roof of the threads that cases ran with (rml-bench roof makes them)'* ]]
