@@ -317,30 +317,95 @@ static void compare_configs(const struct side *a, const struct side *b, json_t *
     json_decref(right);
 }
 
-/* "tokenizer" with the hashes, if they differ, and each fact that does, as "tokenizer.NAME": the hash
- * of a GGUF's leaves the chat template out. Only of the same kind: hashes of tokenizers are over the
- * bytes of their files. */
-static void compare_tokenizers(const struct side *a, const struct side *b, json_t *list)
+static void note(json_t *list, const char *key, const char *of, json_t *a, json_t *b)
 {
-    if (rml_checkpoint_kind(a->cp) != rml_checkpoint_kind(b->cp))
-        return;
-    json_t *left = inspect_tokenizer(a->cp), *right = inspect_tokenizer(b->cp);
+    char name[64];
+    snprintf(name, sizeof name, "%s%s%s", key, *of ? "." : "", of);
+    json_array_append_new(list, json_pack("{ss sO sO}", "key", name, "a", a ? a : json_null(), "b",
+                                          b ? b : json_null()));
+}
+
+/* Of the same kind: "tokenizer" with the hashes, if they differ, and each fact that does, as
+ * "tokenizer.NAME": the hash of a GGUF's leaves the chat template out. */
+static void compare_facts(json_t *left, json_t *right, json_t *list)
+{
     json_t *x = json_object_get(left, "content_sha256"), *value;
     json_t *y = json_object_get(right, "content_sha256");
     bool known = json_is_string(x) && json_is_string(y);
     if (known ? !json_equal(x, y) : !json_equal(left, right))
-        json_array_append_new(list, json_pack("{ss sO sO}", "key", "tokenizer", "a",
-                                              x ? x : json_null(), "b", y ? y : json_null()));
+        note(list, "tokenizer", "", x, y);
     const char *fact;
     json_object_foreach(known ? left : NULL, fact, value)
     {
-        char key[64];
         json_t *other = json_object_get(right, fact);
-        if (json_equal(value, other) || strcmp(fact, "content_sha256") == 0)
-            continue;
-        snprintf(key, sizeof key, "tokenizer.%s", fact);
-        json_array_append_new(list, json_pack("{ss sO sO}", "key", key, "a", value, "b", other));
+        if (!json_equal(value, other) && strcmp(fact, "content_sha256") != 0)
+            note(list, "tokenizer", fact, value, other);
     }
+}
+
+static bool has_token(const struct rml_tokenizer *tokenizer, size_t id, struct rml_token_info *info)
+{
+    return rml_tokenizer_token(tokenizer, (int32_t)id, info) && info->kind != RML_TOKEN_UNUSED;
+}
+
+static json_t *token_words(bool exists, size_t id, const struct rml_token_info *info)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", info->nbytes < 40 ? (int)info->nbytes : 40, info->bytes);
+    return exists ? json_pack("{sI so}", "id", (json_int_t)id, "text", cli_json_text(text))
+                  : json_null();
+}
+
+/* The number of ids that stand for different bytes, and the first of them. */
+static void compare_tokens(const struct rml_tokenizer *a, const struct rml_tokenizer *b,
+                           json_t *list)
+{
+    size_t n_a = rml_tokenizer_n_vocab(a), n_b = rml_tokenizer_n_vocab(b), n_different = 0;
+    for (size_t id = 0; id < (n_a > n_b ? n_a : n_b); id++) {
+        struct rml_token_info x = {0}, y = {0};
+        bool in_a = has_token(a, id, &x), in_b = has_token(b, id, &y);
+        if (in_a == in_b && x.nbytes == y.nbytes &&
+            (!in_a || x.nbytes == 0 || memcmp(x.bytes, y.bytes, x.nbytes) == 0))
+            continue;
+        if (n_different++ > 0)
+            continue;
+        json_t *p = token_words(in_a, id, &x), *q = token_words(in_b, id, &y);
+        note(list, "tokenizer", "first_different_token", p, q);
+        json_decref(p);
+        json_decref(q);
+    }
+    json_t *n = json_integer((json_int_t)n_different);
+    if (n_different > 0)
+        note(list, "tokenizer", "n_different_tokens", n, n);
+    json_decref(n);
+}
+
+/* Of a GGUF and a folder, whose hashes are over files of another form: what both tell. */
+static void compare_across(const struct side *a, const struct side *b, json_t *left, json_t *right,
+                           json_t *list)
+{
+    static const char *const facts[] = {"model",    "bos",    "eos",        "adds_bos",
+                                        "adds_eos", "prefix", "chat_format"};
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        json_t *x = json_object_get(left, facts[i]), *y = json_object_get(right, facts[i]);
+        if ((x || y) && !(x && y && json_equal(x, y)))
+            note(list, "tokenizer", facts[i], x, y);
+    }
+    struct rml_tokenizer *of_a = rml_tokenizer_from_checkpoint(a->cp, NULL, NULL);
+    struct rml_tokenizer *of_b = rml_tokenizer_from_checkpoint(b->cp, NULL, NULL);
+    if (of_a && of_b)
+        compare_tokens(of_a, of_b, list);
+    rml_tokenizer_destroy(of_a);
+    rml_tokenizer_destroy(of_b);
+}
+
+static void compare_tokenizers(const struct side *a, const struct side *b, json_t *list)
+{
+    json_t *left = inspect_tokenizer(a->cp), *right = inspect_tokenizer(b->cp);
+    if (rml_checkpoint_kind(a->cp) == rml_checkpoint_kind(b->cp))
+        compare_facts(left, right, list);
+    else
+        compare_across(a, b, left, right, list);
     json_decref(left);
     json_decref(right);
 }

@@ -380,3 +380,24 @@ only in A (many.gguf): blk.9.b.{9..10}.c (2 tensors)
     [ "$status" -eq 0 ]
     [[ $output == *Example:* ]]
 }
+
+@test "a GGUF and a folder: tokens are compared by what they stand for" {
+    tiny=$RML_SOURCE_DIR/goldens/models/rml-tiny
+    rml-quantize "$tiny" same.gguf --type bf16 --no-db -q >/dev/null
+    rml-inspect same.gguf "$tiny" --json >a.json || true
+    [ "$(sqlite3 :memory: "SELECT json_extract(readfile('a.json'), '\$.config')")" = '[]' ]
+    cp -r "$tiny" other
+    # two tokens that change places, and no BOS
+    sqlite3 :memory: "WITH t(x) AS (SELECT readfile('$tiny/tokenizer.json')),
+        v(a, b) AS (SELECT (SELECT key FROM json_each(x, '\$.model.vocab') WHERE value = 600),
+          (SELECT key FROM json_each(x, '\$.model.vocab') WHERE value = 900) FROM t)
+        SELECT writefile('other/tokenizer.json', json_set(x, '\$.model.vocab.\"' || a || '\"', 900,
+          '\$.model.vocab.\"' || b || '\"', 600)) FROM t, v" >/dev/null
+    echo '{"add_bos_token": false}' >other/tokenizer_config.json
+    status=0
+    rml-inspect same.gguf other >differences || status=$?
+    [ "$status" -eq 4 ]
+    grep -qE '^tokenizer.n_different_tokens +2 +2$' differences
+    grep -qE '^tokenizer.first_different_token +\{"id": 600,' differences
+    grep -qE '^tokenizer.adds_bos +true +false$' differences
+}
