@@ -62,8 +62,8 @@ static bool finish(struct chart *chart, const struct plot_kind *kind, unsigned n
     }
     chart->n_columns = chart->n_panels > 1 && longest < 26 && !is_high ? 2 : 1;
     chart_place_labels(chart, x, y, chart->n_columns > 1 ? 308 : 701, is_high ? 380 : 230);
-    /* What found no place beside its point is told in a key, where there is one. */
-    for (size_t i = 0; strcmp(kind->script, "quality") == 0 && i < chart->n; i++)
+    /* What found no place beside its point is told in a key. */
+    for (size_t i = 0; i < chart->n; i++)
         if (!chart->points[i].label)
             strcpy(chart->axes, "k");
     return plot_finish(chart, kind, sql, data);

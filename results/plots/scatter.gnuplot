@@ -5,6 +5,7 @@
 # DATA and OUTPUT: see style.gnuplot, which lies beside this file. Further columns of DATA:
 #     16 .. 19 ranges of x and of y, within which labels have found their places
 #     20, 21 is x, is y logarithmic
+# "k" among the axes: a label found no place, and a key under each panel names the series.
 
 call ARG0[1:strlen(ARG0) - strlen("scatter.gnuplot")]."style.gnuplot" ARG1 ARG2 230
 
@@ -27,6 +28,9 @@ do for [i = 1:n_panels] {
     set format x log_x ? "%g" : number_format(x_max)
     set format y log_y ? "%g" : number_format(y_max)
     unset key
+    n_named = n_here
+    do for [k = 1:n_here] { named[k] = series[k]; names[k] = series_name[series[k] + 1] }
+    eval key_below
     plot for [k = 1:n_here] data index i \
              using ($2 == series[k] ? $4 : NaN):6:7:8 \
              with yerrorbars lt line_col(series[k]) pt pt(series[k]) ps 1 notitle, \

@@ -58,7 +58,8 @@ if (with_key) { do for [i = 1:n_panels] {
     names_longest = longest > names_longest ? longest : names_longest
     names_most = n_here > names_most ? n_here : names_most
 } }
-below_columns = names_longest < 34 ? 3 : names_longest < 54 ? 2 : 1
+below_columns = columns > 1 ? (names_longest < 24 ? 2 : 1) : \
+    names_longest < 34 ? 3 : names_longest < 54 ? 2 : 1
 key_lines(n) = with_key && n > 1 ? (n + below_columns - 1) / below_columns : 0
 below_height = 14 * key_lines(names_most)
 if (text) { text_lines = text_lines + key_lines(names_most) }

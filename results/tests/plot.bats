@@ -412,6 +412,26 @@ many="INSERT INTO eval_metric(run_id, task, metric, value, stderr, n, model_id, 
     [ "$(grep -c '^# panel' x.dat)" -eq 1 ]
 }
 
+@test "titles of three lines stand below the lines of the chart and above their panels" {
+    copy long.db "UPDATE bench_case SET name = 'a-long-name-of-a-case-' || n_depth WHERE suite = 'attention';
+        UPDATE bench_case SET arithmetic = 'a-long-arithmetic-' || n_depth, isa = 'another-instruction-set-' || n_depth"
+    plot throughput-by-kv --db long.db --suite attention -o x.svg --data x.dat
+    grep -q 'case-512,.na-long-arithmetic-512 arithmetic, depth 512,.nanother-instruction-set-512"' x.dat
+    # y of the lines: 3 under the chart's title, then the first line of the first panel at least as far below as these are apart
+    sed -n 's/.*translate([0-9.]*,\([0-9.]*\)).*/\1/p; s/.*<text[^>]*>.*\(n = 21\|a-long-name\|another-instruction-set-0\|>60[0-9][0-9]<\).*/\1/p' x.svg |
+        awk '/^[0-9.]*$/ { y = $1; next } /n = 21/ { header = y } /a-long-name/ { if (!first || y < first) first = y }
+            END { print header, first; exit !(header > 0 && first - header >= 12) }'
+}
+
+@test "memory-speed: points that coincide are named in a key" {
+    copy same.db "UPDATE result SET rss_bytes = 5e8; UPDATE sample SET wall_ns = 1000000 * iters"
+    plot memory-speed --db same.db -o y.svg --data y.dat
+    # a point of each series, none with a label; its name is in the key of each of its panels
+    points y.dat | cut -d'"' -f4 | sort >want
+    [ "$(wc -l <want)" -gt 20 ]
+    sed -n 's/.*<text[^>]*>\([^<]*\)<.*/\1/p' y.svg | grep -xFf want | sort | diff want -
+}
+
 @test "a panel whose labels found no place is drawn without them" {
     for kind in quality memory-speed roofline; do
         plot $kind -o x.svg --data x.dat
