@@ -6,6 +6,7 @@
 
 #include "bench/sweep.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 

@@ -9,7 +9,7 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/options.h"
-#include "tools/cli/parse.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/report.h"
 #include "tools/cli/table.h"
 

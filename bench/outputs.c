@@ -5,7 +5,7 @@
 
 #include "tools/cli/json_csv.h"
 #include "tools/cli/json_out.h"
-#include "tools/cli/parse.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/table.h"
 
 /* ---- Formats -------------------------------------------------------------------------------- */

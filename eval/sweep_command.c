@@ -11,6 +11,7 @@
 #include "eval/eval_commands.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 #include "tools/cli/stored_run.h"

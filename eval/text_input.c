@@ -2,6 +2,7 @@
  * Input files of evaluations.
  */
 #include "eval/text_input.h"
+#include "tools/cli/output_names.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -115,7 +116,7 @@ static bool check_text(const struct text_file *file, bool by_lines, struct rml_e
 bool text_file_read(struct text_file *file, const char *name, bool by_lines, struct rml_error *err)
 {
     *file = (struct text_file){.name = name};
-    if (read_whole(file, err) && check_text(file, by_lines, err))
+    if (cli_input_check(name, err) && read_whole(file, err) && check_text(file, by_lines, err))
         return true;
     text_file_release(file);
     return false;

@@ -15,7 +15,7 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/json_out.h"
 #include "tools/cli/output.h"
-#include "tools/cli/parse.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/report.h"
 
 static const char caution[] =

@@ -12,7 +12,7 @@
 #include "results/run_select.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/output.h"
-#include "tools/cli/parse.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/report.h"
 
 /* The columns, in an order that stays; new ones come last. */

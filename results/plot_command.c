@@ -8,6 +8,7 @@
 #include "results/plot.h"
 #include "results/run_select.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 

@@ -5,7 +5,7 @@
 #include "results/html_report.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/output.h"
-#include "tools/cli/parse.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/report.h"
 
 struct arguments {

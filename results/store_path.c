@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/cli/output_names.h"
 #include "tools/cli/paths.h"
 
 static bool is_folder(const char *path)
@@ -50,7 +51,7 @@ static bool copy(char *path, size_t path_nbytes, struct rml_error *err, const ch
     return true;
 }
 
-bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_error *err)
+static bool choose(const char *option, char *path, size_t path_nbytes, struct rml_error *err)
 {
     if (option && !*option)
         return rmli_fail(err, RML_INVALID_ARGUMENT, NULL, -1,
@@ -70,4 +71,9 @@ bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_e
     bool ok = copy(path, path_nbytes, err, data) && make_folders(path, err);
     free(data);
     return ok;
+}
+
+bool store_path(const char *option, char *path, size_t path_nbytes, struct rml_error *err)
+{
+    return choose(option, path, path_nbytes, err) && cli_input_check(path, err);
 }

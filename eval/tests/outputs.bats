@@ -67,6 +67,43 @@ END
     ! cmp -s q.jsonl same.jsonl
 }
 
+@test "an output that is the database, another output, a task's file or a part of the checkpoint is refused" {
+    questions 2 >q.jsonl
+    export RML_DB=$PWD/r.db
+    rml-eval choices "$TOY" q.jsonl -q >/dev/null
+    refused() { # NAME WORDS...
+        local name=$1
+        shift
+        try rml-eval "$@"
+        echo "$*: $stderr"
+        [ "$status" -eq 1 ] && [[ $stderr == "rml-eval: $name: an output that "*", expected a file of its own" ]]
+    }
+    refused r.db choices "$TOY" q.jsonl --items r.db
+    refused new.db choices "$TOY" q.jsonl --db new.db --items new.db
+    [ ! -e new.db ]
+    mkdir results && refused results/rml.db choices "$TOY" q.jsonl --db results/rml.db --items results/rml.db
+    env -u RML_DB rml-eval choices "$TOY" q.jsonl -q >/dev/null
+    unset RML_DB
+    refused results/rml.db compare 1 1 --markdown results/rml.db
+    export RML_DB=$PWD/r.db
+    refused z compare 1 1 --markdown ./z --junit z
+    cp -r "$TINY" folder && chmod -R u+w folder
+    for part in tokenizer.json config.json model.safetensors; do
+        refused folder/$part choices folder q.jsonl --items folder/$part
+        cmp folder/$part "$TINY/$part"
+    done
+    rml-eval choices folder q.jsonl -q --items folder/scores.jsonl >/dev/null
+    rml-eval choices folder q.jsonl -q --items folder/scores.jsonl >/dev/null # one's own file again
+    printf 'task: t\ndataset_path: json\ndataset_kwargs: {data_files: {test: q.jsonl}}\ntest_split: test
+output_type: multiple_choice\ndoc_to_text: "{{context}}"\ndoc_to_choice: choices\ndoc_to_target: gold\n' >base.yaml
+    printf 'include: base.yaml\n' >t.yaml
+    cp q.jsonl same.jsonl && cp base.yaml same.yaml
+    refused q.jsonl task folder t.yaml --items q.jsonl
+    refused base.yaml task folder t.yaml --items base.yaml
+    cmp q.jsonl same.jsonl && cmp base.yaml same.yaml
+    [ "$(sqlite3 r.db 'PRAGMA integrity_check')" = ok ]
+}
+
 # More than what is buffered, so that the disk is full in the middle.
 @test "a full disk is named as what it is, whoever writes" {
     reason='rml-eval: /dev/full: cannot write: No space left on device'

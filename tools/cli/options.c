@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/cli/exit_codes.h"
+#include "tools/cli/output_names.h"
 #include "tools/cli/parse.h"
 #include "tools/cli/report.h"
 

@@ -148,67 +148,6 @@ const char *cli_arg_label(struct argp_state *state, const char *text)
     return text;
 }
 
-/* A process has one command line. Names beyond these are found out when they are opened. */
-static const char *outputs[32];
-static size_t n_outputs;
-
-const char *cli_arg_output(struct argp_state *state, const char *option, const char *text)
-{
-    if (!*text)
-        argp_error(state, "%s: '' found, expected the name of a file, or -", option);
-    if (n_outputs < sizeof outputs / sizeof outputs[0])
-        outputs[n_outputs++] = text;
-    return text;
-}
-
-/* Nothing is left behind. */
-static bool check_output(const char *name, struct rml_error *err)
-{
-    struct cli_output output;
-    struct stat st;
-    if (strcmp(name, "-") == 0)
-        return true;
-    /* Opening a pipe would wait for its reader, and closing it end what that reads. */
-    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return access(name, W_OK) == 0 ||
-               rmli_fail(err, RML_IO, name, -1, "cannot open for writing: %s", strerror(errno));
-    bool ok = cli_output_open(&output, name, err);
-    cli_output_abandon(&output);
-    return ok;
-}
-
-/* Is it the file that another word of the command line names? It would be gone when it has been
- * written. */
-static bool is_named_twice(const char *name)
-{
-    struct stat of_name, of_word;
-    int argc;
-    char *const *argv = cli_command_line(&argc);
-    if (stat(name, &of_name) != 0 || !S_ISREG(of_name.st_mode))
-        return false;
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i], *equals = word[0] == '-' ? strchr(word, '=') : NULL;
-        bool is_itself = name >= word && name <= word + strlen(word);
-        if (!is_itself && stat(equals ? equals + 1 : word, &of_word) == 0 &&
-            of_word.st_dev == of_name.st_dev && of_word.st_ino == of_name.st_ino)
-            return true;
-    }
-    return false;
-}
-
-bool cli_outputs_check(struct rml_error *err)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < n_outputs; i++)
-        ok = is_named_twice(outputs[i])
-                 ? rmli_fail(err, RML_INVALID_ARGUMENT, outputs[i], -1,
-                             "an output that is named on the command line again, expected a file "
-                             "of its own")
-                 : check_output(outputs[i], err);
-    n_outputs = 0;
-    return ok;
-}
-
 size_t cli_arg_words(struct argp_state *state, const char *option, const char *text, char ***words)
 {
     size_t n = count_items(text);

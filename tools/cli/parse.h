@@ -35,11 +35,6 @@ void cli_arg_kv(struct argp_state *state, const char *option, const char *text,
                 enum rml_kv_dtype *k, enum rml_kv_dtype *v);
 /* The label of a run: 1 to 100 bytes. */
 const char *cli_arg_label(struct argp_state *state, const char *text);
-/* The name of a file to write, or "-"; not empty. cli_parse sees to it that it can be opened, so
- * that a folder that is not there is found out before the work, not behind it. */
-const char *cli_arg_output(struct argp_state *state, const char *option, const char *text);
-/* Can all the outputs that this command line names be opened, and is none of them an input? */
-bool cli_outputs_check(struct rml_error *err);
 /* Numbers separated by commas, each in [min, max], at least one: *out [n] is the caller's
  * to free. */
 size_t cli_arg_u64_list(struct argp_state *state, const char *option, const char *text,
