@@ -116,8 +116,9 @@ row() {
     RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.svg --data q.dat 2>note
     grep -q '2 of 20 panels drawn; with nothing to compare: 18, more than fit into one chart: 0' note
     for what in memory scored; do # both settings beside the base
-        [ "$(grep -c "^\"over $what.*kld_mean" q.dat)" -eq 2 ]
+        [ "$(grep -c "^\"over $what" q.dat)" -eq 2 ]
     done
+    grep -q '^"Quality.*"kld_mean of kld' q.dat # what is the same in all of them
     # the sweep alone, by its label, which all its runs have
     RML_PLOTS_DIR=$RML_SOURCE_DIR/results/plots rml-results plot quality -o q.svg --data q.dat \
         --run "$(query "SELECT label FROM run LIMIT 1")"
