@@ -103,7 +103,7 @@ static struct rmli_pattern *read_pattern(const json_t *json, struct rml_error *e
     const json_t *pattern = json_object_get(json, "pattern");
     const json_t *literal = json_object_get(pattern, "String");
     const json_t *regex = json_object_get(pattern, "Regex");
-    if (json_is_string(literal) == json_is_string(regex)) {
+    if (json_is_string(literal) == json_is_string(regex) || json_object_size(pattern) != 1) {
         rmli_fail(err, RML_FORMAT, NULL, -1, "'%s' has no pattern, expected a String or a Regex",
                   rmli_json_type(json));
         return NULL;

@@ -235,9 +235,12 @@ static bool read_setting(struct reader *r, const struct rmli_json_string *key)
     const char *text = json_string_value(value);
     bool none = json_is_null(value) || json_is_false(value), ok = true;
     /* What a setting that is not supported may be: switched off, or nothing to do. */
-    bool idle = none || (strcmp(name, "dropout") == 0
-                             ? json_is_number(value) && json_number_value(value) == 0
-                             : text && *text == 0);
+    bool idle =
+        strcmp(name, "dropout") == 0
+            ? json_is_null(value) || (json_is_number(value) && json_number_value(value) == 0)
+        : strcmp(name, "end_of_word_suffix") == 0 || strcmp(name, "continuing_subword_prefix") == 0
+            ? json_is_null(value) || (text && *text == 0)
+            : none || (text && *text == 0);
     bool *flag = strcmp(name, "byte_fallback") == 0   ? &r->byte_fallback
                  : strcmp(name, "fuse_unk") == 0      ? &r->fuse_unk
                  : strcmp(name, "ignore_merges") == 0 ? &r->ignore_merges
