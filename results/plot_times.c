@@ -114,8 +114,8 @@ static const char gaps_sql[] =
 static bool expand_latency(struct chart *chart, struct store *store, const struct chart_point *row,
                            struct rml_error *err)
 {
-    static const double levels[] = {0.5, 0.9, 0.95, 0.99, 0.999};
-    static const char *const names[] = {"p50", "p90", "p95", "p99", "p99.9"};
+    static const double levels[] = {0.5, 0.9, 0.99, 0.999};
+    static const char *const names[] = {"p50", "p90", "p99", "p99.9"};
     double *gaps;
     size_t n;
     bool ok = read_numbers(store, gaps_sql, (int64_t)row->x, &gaps, &n, err);
