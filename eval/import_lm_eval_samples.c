@@ -198,6 +198,24 @@ static size_t find_choice(const struct sample *sample, const char *text)
     return i;
 }
 
+/* An index that no choice has would count as wrong whatever the model picks. */
+static bool check_gold(const struct sample *sample, const json_t *gold, struct rml_error *err)
+{
+    json_int_t index = json_integer_value(gold);
+    return !json_is_integer(gold) || (index >= 0 && (size_t)index < sample->n_choices) ||
+           text_fail(sample->file, sample->line->number, err,
+                     "target %lld found, expected the index of one of %zu choices",
+                     (long long)index, sample->n_choices);
+}
+
+static bool check_golds(const struct sample *sample, const json_t *gold, struct rml_error *err)
+{
+    bool ok = check_gold(sample, gold, err);
+    for (size_t i = 0; ok && i < json_array_size(gold); i++)
+        ok = check_gold(sample, json_array_get(gold, i), err);
+    return ok;
+}
+
 /* The right answer as JSON, in the form that rml-eval has it in: of a multiple choice an index or
  * an array of them, of a reply the text. NULL without an error: not known. */
 static bool read_gold(struct lm_eval_import *import, const struct sample *sample, const char **gold,
@@ -215,6 +233,10 @@ static bool read_gold(struct lm_eval_import *import, const struct sample *sample
     } else if (!json_is_integer(value) && !json_is_array(value)) {
         json_decref(value);
         value = json_string(target);
+    }
+    if (sample->n_choices && !check_golds(sample, value, err)) {
+        json_decref(value);
+        return false;
     }
     *gold = lm_eval_import_keep(
         import, value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL, err);

@@ -118,7 +118,9 @@ static bool decode_codes(struct kld_base *base, size_t i, char *found, size_t nb
             row->best = (int32_t)v;
     snprintf(found, nbytes, "scale %g and least log-probability %g", (double)row->scale,
              (double)row->min_log_prob);
-    return isfinite(row->scale) && isfinite(row->min_log_prob);
+    /* Logarithms of probabilities are not above 0; a code's rounding may put one there. */
+    return isfinite(row->scale) && isfinite(row->min_log_prob) && row->scale >= 0 &&
+           row->scale * (float)row->codes[row->best] + row->min_log_prob < 0.01f;
 }
 
 static bool decode_row(struct kld_base *base, size_t i, char *found, size_t nbytes)
@@ -150,8 +152,9 @@ static bool read_rows(struct kld_base *base, const struct kld_piece *piece, stru
         if (!(base->is_coded ? decode_codes : decode_row)(base, piece->row + i, found,
                                                           sizeof found))
             return rmli_fail(err, RML_FORMAT, base->name, row_offset(base, piece, i),
-                             "%s found in row %zu of window %lld, expected finite numbers", found,
-                             piece->first + i, (long long)piece->request->choice_idx);
+                             "%s found in row %zu of window %lld, expected %s", found,
+                             piece->first + i, (long long)piece->request->choice_idx,
+                             base->is_coded ? "those of log-probabilities" : "finite numbers");
     }
     return true;
 }

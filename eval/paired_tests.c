@@ -30,7 +30,10 @@ struct paired_difference paired_difference(const struct block *blocks, size_t n,
 
 double mcnemar_exact(size_t n10, size_t n01)
 {
-    size_t least = n10 < n01 ? n10 : n01;
+    size_t least = n10 < n01 ? n10 : n01, most = n10 + n01 - least;
+    if (most - least <=
+        1) /* the tails are all there is, which a sum of logarithms misses by a bit */
+        return 1;
     return fmin(1, 2 * binomial_half_below(n10 + n01, least + 1));
 }
 

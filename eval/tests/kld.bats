@@ -18,8 +18,15 @@ load eval_run
     printf '\0\0\xc0\x7f' | dd of=nan.base bs=1 seek=$((20 + 4 * 64 * 4)) conv=notrunc status=none
     try rml-eval kld nan.base "$TOY" --no-db --json
     [ "$status" -eq 1 ]
-    [[ $stderr == *"nan.base: scale nan and least log-probability "*" found in row 0 of window 0, expected finite numbers (byte offset 1044)" ]]
+    [[ $stderr == *"nan.base: scale nan and least log-probability "*" found in row 0 of window 0, expected those of log-probabilities (byte offset 1044)" ]]
     [ "$(sqlite3 :memory: "SELECT json_extract(readfile('stdout.txt'), '\$.error.offset')")" -eq 1044 ]
+    # -1 as the scale, and e^5 as the least probability
+    for bytes in '0 \0\0\x80\xbf' '4 \0\0\xa0\x40'; do
+        cp "$E/llama_cpp.base" bad.base
+        printf "${bytes#* }" | dd of=bad.base bs=1 seek=$((20 + 4 * 64 * 4 + ${bytes%% *})) conv=notrunc status=none
+        try rml-eval kld bad.base "$TOY" --no-db
+        [ "$status" -eq 1 ] && [[ $stderr == *"bad.base: scale "*" found in row 0 of window 0, expected those of"* ]]
+    done
 }
 
 # The layout: 8 bytes, n_ctx 64, n_vocab, n_chunk 4, from byte 20 the ids, from 1044 the rows

@@ -150,6 +150,8 @@ of_results() { sqlite3 :memory: "SELECT readfile('$FROM/results_2026-11-30.json'
 {"doc_id": 0, "filtered_resps": ["x"], "metrics": ["acc"], "acc": 1}|line 1: no text "arg_0" of "gen_args_0" in "arguments" found
 {"doc_id": 0, "filtered_resps": [["-1", "True"], ["-2", "True"], ["-3", "True"]], "metrics": ["acc"], "acc": 1, REST}|line 1: no text "arg_0" of "gen_args_2" in "arguments" found
 {"doc_id": 0, "filtered_resps": ["x"], "metrics": ["acc"], "acc": 1, "arguments": {"gen_args_0": {"arg_0": "c"}}}|line 1: no field "target" found, expected the right answer
+{"doc_id": 0, "filtered_resps": [["-1", "True"], ["-2", "False"]], "metrics": ["acc"], "acc": 1, "target": "2", "arguments": {"gen_args_0": {"arg_0": "c", "arg_1": "x"}, "gen_args_1": {"arg_0": "c", "arg_1": "y"}}}|line 1: target 2 found, expected the index of one of 2 choices
+{"doc_id": 0, "filtered_resps": [["-1", "True"], ["-2", "False"]], "metrics": ["acc"], "acc": 1, "target": "[0, -1]", "arguments": {"gen_args_0": {"arg_0": "c", "arg_1": "x"}, "gen_args_1": {"arg_0": "c", "arg_1": "y"}}}|line 1: target -1 found, expected the index of one of 2 choices
 {"doc_id": 0, "doc_id": 0, "filtered_resps": [], "metrics": []}|line 1: duplicate object key
 {"doc_id": 0, "acc": NaN}|line 1: invalid token near 'NaN'
 {"doc_id": 0|line 2:

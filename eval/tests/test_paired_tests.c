@@ -43,6 +43,12 @@ Test(paired_tests, mcnemar)
     for (size_t i = 0; i < COUNT(mcnemar_cases); i++)
         expect_near(mcnemar_exact(mcnemar_cases[i].n10, mcnemar_cases[i].n01),
                     mcnemar_cases[i].p_value, 1e-10, "p", i);
+    /* By hand: with as many of one as of the other, or one more, the two tails are all cases. */
+    for (size_t n = 0; n < 200; n++) {
+        cr_expect(mcnemar_exact(n, n) == 1);
+        cr_expect(mcnemar_exact(n, n + 1) == 1);
+        cr_expect(mcnemar_exact(n + 1, n) == 1);
+    }
 }
 
 Test(paired_tests, wilson)
