@@ -331,7 +331,7 @@ static const struct argp argp = {
     .args_doc = "CHECKPOINT|tokenizer.json [TEXT]",
     .doc = "Turns TEXT, or standard input without it (or with -), into token ids, and back.\v"
            "A bare tokenizer.json is used alone; a folder, with a model or without, also reads "
-           "tokenizer_config.json. Bytes "
+           "tokenizer_config.json, whose add_bos_token and add_eos_token hold. Bytes "
            "that are no UTF-8 are read as U+FFFD; --decode writes the tokens' bytes as they are, "
            "in JSON as U+FFFD. Truncation and padding that a tokenizer.json asks for are told "
            "of (not with -q) and not applied: a text keeps all of its ids.\n\n"

@@ -37,7 +37,9 @@ struct rml_tokenizer;
 struct rml_tokenizer *rml_tokenizer_from_checkpoint(const struct rml_checkpoint *cp,
                                                     const char *pre, struct rml_error *err);
 /* tokenizer.json of a folder with tokenizer_config.json and chat_template.jinja, where they are; the
- * folder need hold nothing else. RML_NOT_FOUND without a tokenizer.json. */
+ * folder need hold nothing else. add_bos_token and add_eos_token of tokenizer_config.json hold, as in
+ * the Llama tokenizer of transformers 4; transformers 5 (5.24) drops both where there is a tokenizer.json, and ids differ then
+ * where they contradict its post-processor. RML_NOT_FOUND without a tokenizer.json. */
 struct rml_tokenizer *rml_tokenizer_from_folder(const char *folder, struct rml_error *err);
 /* A bare tokenizer.json, used alone. */
 struct rml_tokenizer *rml_tokenizer_from_json(const char *path, struct rml_error *err);
