@@ -134,18 +134,20 @@ static json_t *from_mixed(json_t *value, struct misfit *misfit)
                    : json_incref(value);
 }
 
+/* As Arrow writes it: "40" for 40.0, with an exponent from 1e10 on, which is refused. */
 static json_t *number_as_text(const json_t *value, struct misfit *misfit)
 {
     char text[40];
     double x = json_number_value(value);
     if (json_is_integer(value))
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    for (int digits = 1; json_is_real(value) && digits <= 17; digits++) {
+    for (int digits = 15; json_is_real(value) && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             break;
     }
-    return strchr(text, 'e') ? refuse(misfit, value, "text") : json_string(text);
+    bool has_exponent = strchr(text, 'e') || (json_is_real(value) && fabs(x) >= 1e10);
+    return has_exponent ? refuse(misfit, value, "text") : json_string(text);
 }
 
 static json_t *text_as_number(const json_t *column, const json_t *value, struct misfit *misfit)
