@@ -97,9 +97,11 @@ bool store_find_runs(struct store *store, const char *name, json_t *run_ids, str
     struct query q;
     query_init(&q, store, by_label);
     query_text(&q, label);
-    while (query_step(&q))
-        json_array_append_new(run_ids, json_integer(sqlite3_column_int64(q.stmt, 0)));
-    return query_release(&q, "looking for runs", err);
+    bool ok = true;
+    while (ok && query_step(&q))
+        ok = json_array_append_new(run_ids, json_integer(sqlite3_column_int64(q.stmt, 0))) == 0 ||
+             rmli_fail(err, RML_NO_MEMORY, NULL, -1, "no memory for the runs");
+    return query_release(&q, "looking for runs", err) && ok;
 }
 
 const char *run_shown_state(struct store *store, int64_t run_id, const char *state)

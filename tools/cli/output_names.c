@@ -93,35 +93,39 @@ static bool is_part_of(const char *folder, const char *name)
     return false;
 }
 
-static bool is_named_again(size_t i)
+/* What the output is besides, which would be lost; NULL: nothing. */
+static const char *what_else(size_t i)
 {
     const char *name = outputs[i];
     int argc;
     char *const *argv = cli_command_line(&argc);
     for (size_t k = 0; k < i; k++)
         if (!is_stdout(outputs[k]) && is_same_file(name, outputs[k]))
-            return true;
+            return "is named on the command line again";
     for (int a = 1; a < argc; a++) {
         const char *word = argv[a], *equals = word[0] == '-' ? strchr(word, '=') : NULL;
         const char *value = equals ? equals + 1 : word;
         bool is_itself = name >= word && name <= word + strlen(word);
         struct stat st;
-        if (!is_itself && stat(value, &st) == 0 &&
-            (is_same_file(name, value) || is_part_of(value, name)))
-            return true;
+        if (is_itself || stat(value, &st) != 0)
+            continue;
+        if (is_same_file(name, value))
+            return "is named on the command line again";
+        if (is_part_of(value, name))
+            return "is a file of a checkpoint that the command line names";
     }
-    return false;
+    return NULL;
 }
 
 bool cli_outputs_check(struct rml_error *err)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < n_outputs; i++)
-        ok = !is_stdout(outputs[i]) && is_named_again(i)
-                 ? rmli_fail(err, RML_INVALID_ARGUMENT, outputs[i], -1,
-                             "an output that is named on the command line again, expected a file "
-                             "of its own")
-                 : check_open(outputs[i], err);
+    for (size_t i = 0; ok && i < n_outputs; i++) {
+        const char *what = is_stdout(outputs[i]) ? NULL : what_else(i);
+        ok = what ? rmli_fail(err, RML_INVALID_ARGUMENT, outputs[i], -1,
+                              "an output that %s, expected a file of its own", what)
+                  : check_open(outputs[i], err);
+    }
     return ok;
 }
 
